@@ -99,6 +99,16 @@ class Case:
     scored: ScoredRows
     accepted: BoolArray | None
 
+    @property
+    def certificate(self) -> Certificate | None:
+        """What the policy guarantees with a single threshold, None without."""
+        return None if self.policy is None else self.policy.certificate
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether each kind of error has a cost of its own."""
+        return self.scored.predictions.rule.cost_matrix is not None
+
 
 @dataclass(frozen=True, eq=False)
 class Options:
@@ -301,9 +311,9 @@ def _guarantee(case: Case) -> dict[str, str]:
     if case.accepted is None:
         return words
     words["risk"] = "nothing is guaranteed"
-    parts = None if case.policy is None else case.policy.parts
-    if parts is None:
+    if case.policy is None:
         return words
+    parts = case.policy.parts
     certified = [certificate for certificate in parts.listed if certificate.is_certified]
     if parts.by is not None:
         if certified:
@@ -585,12 +595,12 @@ def _workload(case: Case, options: Options) -> dict[str, Any]:
     if "hours" in options.review:
         error = options.review.get("error")
         _, answer = plan_hours(case.scored.curve, options.review, error, _certified_share(case))
-    has_costs = case.scored.predictions.rule.cost_matrix is not None
+    place_targets = _place_costs if case.has_costs else _place_targets
     return {
         "deferred_now": deferred_now,
         "capacity": capacity,
-        "in_costs": has_costs,
-        "targets": _place_costs(case, options) if has_costs else _place_targets(case, options),
+        "in_costs": case.has_costs,
+        "targets": place_targets(case, options),
         "answer": answer,
     }
 
@@ -614,7 +624,7 @@ def _place_costs(case: Case, options: Options) -> list[dict[str, Any]]:
 def _choose_cost_targets(case: Case, mean_cost: float) -> list[float]:
     """Return limits of the mean cost of an answer, that of the policy among them."""
     targets = {float(rounded(share * mean_cost, 2)) for share in _COST_SHARES}
-    certificate = None if case.policy is None else case.policy.certificate
+    certificate = case.certificate
     if certificate is not None and certificate.as_objective.is_selective:
         targets.add(certificate.target)
     return sorted(target for target in targets if target > 0)
@@ -639,7 +649,7 @@ def _place_targets(case: Case, options: Options) -> list[dict[str, Any]]:
 
 def _choose_targets(case: Case) -> FloatArray:
     """Return the risk targets of the table, that of the policy among them."""
-    certificate = None if case.policy is None else case.policy.certificate
+    certificate = case.certificate
     if certificate is None or not certificate.as_objective.is_selective:
         return np.array(_TARGETS)
     return np.unique([*_TARGETS, certificate.target])
@@ -786,7 +796,7 @@ def _find_worst(case: Case, n_errors: int) -> IntArray:
     if case.accepted is not None:
         is_deferred = ~case.accepted[wrong]
     costs = np.zeros(len(wrong))
-    if case.scored.predictions.rule.cost_matrix is not None:
+    if case.has_costs:
         costs = find_costs(case).loss[wrong]
     order = np.lexsort((-outcomes.confidence[wrong], -costs, is_deferred))
     return wrong[order][:n_errors]

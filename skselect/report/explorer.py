@@ -134,12 +134,14 @@ def _find_threshold(case: Case) -> int | None:
 
 def _find_certificate(case: Case) -> Certificate | None:
     """Return the certificate that bounds the share of wrong answers, None without one."""
-    certificate = None if case.policy is None else case.policy.certificate
+    certificate = case.certificate
     if certificate is None or not certificate.is_certified:
         return None
     if not certificate.as_objective.is_selective or certificate.cases:
         return None
-    return certificate if Loss(certificate.loss).is_error else None
+    if not Loss(certificate.loss).is_error:
+        return None
+    return certificate
 
 
 def _find_start(case: Case, stops: Stops) -> int:

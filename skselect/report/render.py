@@ -195,7 +195,7 @@ def _draw_pictures(case: Case, level: float) -> dict[str, list[tuple[str, str]]]
         pictures.append(_draw_reliability(case))
     if is_unit(case.scored.outcomes):
         pictures.append(_draw_metrics(case, level_of_intervals))
-    if case.scored.predictions.rule.cost_matrix is not None:
+    if case.has_costs:
         return {"pictures": pictures, "workload": [_draw_costs(case)]}
     return {"pictures": pictures, "workload": [_draw_workload(case, level)]}
 

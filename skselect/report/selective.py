@@ -231,8 +231,6 @@ def selective_report(
         data.make_case(name, table, policies[name], threshold, subgroups)
         for name, table in tables.items()
     )
-    if title is not None:
-        title = str(title)
     return SelectiveReport(_make_contents(cases, options, title), cases)
 
 
@@ -243,7 +241,7 @@ def _make_contents(
     rows = cases[0].raw
     comparison = _comparison(cases, options)
     contents = {
-        "title": title,
+        "title": None if title is None else str(title),
         "created": now(),
         "confidence_level": options.level,
         "n_rows": len(rows),

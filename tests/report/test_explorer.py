@@ -122,6 +122,16 @@ def test_each_model_has_a_slider_and_says_what_its_bounds_assume(policy):
     assert page.count("one threshold for all cases; the policy has several") == 1
 
 
+def test_lines_stay_lines_where_a_page_loses_style_and_script(policy):
+    """Mail programs and strict servers drop both."""
+    page = sk.selective_report(None, draw(1, 900), policy=policy).to_html(interactive=True)
+    lines = re.findall(r"<path (?!class=.mark)[^>]*>", page)
+    assert len(lines) > 3
+    assert all('fill="none" stroke="#' in line for line in lines)
+    assert page.count('<div class="controls" hidden>') == 1
+    assert all("width=" in picture for picture in re.findall(r"<svg[^>]*>", page))
+
+
 _SLIDE = """
   const slider = page.querySelector("input[type=range]");
   const read = () => [slider.value, ...[...page.querySelectorAll("output")].map(o => o.textContent),
