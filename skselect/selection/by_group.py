@@ -24,7 +24,7 @@ from skselect.selection.sample import Sample
 from skselect.selection.settle import REMEDY, ObjectiveOnRows, refuse
 
 # A table of subgroups without a threshold has so many lines at most.
-_LISTED = 50
+_LISTED = 10
 
 
 class _TooSmall(NamedTuple):
@@ -72,13 +72,23 @@ def objective_by_group(objectives: Objectives, groups: list[Any]) -> list[Object
     assert isinstance(objectives, Mapping)
     objectives = {plain_value(group): stated for group, stated in objectives.items()}
     missing = [group for group in groups if group not in objectives]
-    extra = [group for group in objectives if group not in groups]
+    held = set(groups)
+    extra = [group for group in objectives if group not in held]
     if missing or extra:
         raise ValueError(
-            f"objective (or its target) must name every subgroup once. The rows hold {groups}; "
-            f"missing: {missing}, without rows: {extra}."
+            "objective (or its target) must name every subgroup once. The rows hold "
+            f"{_list_some(groups)}; missing: {_list_some(missing)}, without rows: "
+            f"{_list_some(extra)}."
         )
     return [objectives[group] for group in groups]
+
+
+def _list_some(groups: list[Any]) -> str:
+    """Return the first subgroups, and how many more there are."""
+    n_more = len(groups) - _LISTED
+    if n_more <= 0:
+        return str(groups)
+    return f"{groups[:_LISTED]} and {n_more:,} more"
 
 
 # Delta -------------------------------------------------------------------------------------
@@ -127,14 +137,16 @@ def divide_delta(each_objective: list[Objective], sizes: list[int], loss: Loss) 
     It is larger for those that get no share. With their few rows they certify nothing at that
     level either, or accept everything, for a coverage.
     """
-    # Subgroups with the same objective need the same number of rows.
-    distinct = {id(objective): objective for objective in each_objective}
+    # Subgroups with equal objectives need the same number of rows.
+    by_id = {id(objective): repr(objective.get_params()) for objective in each_objective}
+    keys = [(type(objective), by_id[id(objective)]) for objective in each_objective]
+    distinct = dict(zip(keys, each_objective, strict=True))
 
     def needed(k: int) -> FloatArray:
         rows_needed = {
             key: objective.on(loss, n_sharing=k).rows_to_fail for key, objective in distinct.items()
         }
-        return np.array([rows_needed[id(objective)] for objective in each_objective])
+        return np.array([rows_needed[key] for key in keys])
 
     gets_share, n_shares = share_delta(np.array(sizes), needed)
     rest = n_shares + 1
@@ -231,10 +243,13 @@ def _list_refused(
 
 def _list_too_small(by: str, too_small: list[_TooSmall], n_groups: int) -> str:
     """Return a table of the subgroups that are too small to get a share of delta."""
-    table = pd.DataFrame(too_small).set_axis([by, "rows", "rows needed"], axis=1)
+    table = pd.DataFrame(too_small[:_LISTED]).set_axis([by, "rows", "rows needed"], axis=1)
+    more = ""
+    if len(too_small) > _LISTED:
+        more = f"and {len(too_small) - _LISTED:,} more\n"
     return (
         f"{by}: {len(too_small)} of {n_groups} subgroups have too few rows to be certified, so "
         "they leave their share of delta to the others. You may merge small subgroups, because "
         "their numbers of rows reveal no label.\n"
-        f"{table.to_string(index=False, max_rows=_LISTED)}\n"
+        f"{table.to_string(index=False)}\n{more}"
     )
