@@ -40,8 +40,9 @@ _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _BLOCK = 1 << 24
 #: The largest cell that Python's reader of CSV may meet.
 _LARGEST_CELL = (1 << 31) - 1
-#: So many whole lines inside one cell that look like rows are rows: a quote is not closed.
-_SWALLOWED = 2
+#: Lines of one cell that look like rows are rows: in so many columns, or in so many lines.
+_MANY_COLUMNS = 4
+_MANY_LINES = 4
 #: The first line of a CSV file in which Excel reads what separates the cells.
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\r?\n', re.IGNORECASE)
 #: The first bytes of files that hold no table of text, and what they are.
@@ -54,6 +55,10 @@ _OTHER_FILES = {
     b"Rar!": "a RAR archive; unpack it",
     b"Obj\x01": "an Avro file; write the table as CSV or Parquet",
     b"ORC": "an ORC file; write the table as CSV or Parquet",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"PK\x05\x06": "an empty ZIP archive",
     b"\x93NUMPY": "an array of numpy; write a table with names, as CSV or Parquet",
 }
 #: The first bytes of pickles, by their version.
@@ -115,6 +120,8 @@ def read_contents(path: Path, where: str, layout: CsvLayout) -> Contents:
     if data.startswith((b"ARROW1", b"FEA1")):
         table = arrow_feather.read_table(pa.BufferReader(data))
         return Contents.of(table, layout)
+    if data.startswith(b"\xff\xff\xff\xff"):
+        return Contents.of(_read_stream(data, where), layout)
     endings = {suffix.lower() for suffix in path.suffixes[-2:]}
     is_json = not endings.isdisjoint((*JSONL, JSON))
     encoding = json.detect_encoding(data) if is_json else layout.encoding
@@ -145,7 +152,21 @@ def _read_bytes(path: Path, where: str) -> bytes:
         raise ValueError(f"{where} cannot be read: {error}.") from error
 
 
+def _read_stream(data: bytes, where: str) -> Any:
+    """Return the table of a stream of Arrow."""
+    try:
+        return pa.ipc.open_stream(pa.BufferReader(data)).read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{where} begins like a stream of Arrow, but is none: {error}.") from error
+
+
 def _unpack(data: bytes, where: str) -> bytes:
+    """Return the bytes of a packed file, unpacked, also if it was packed twice."""
+    once = _unpack_once(data, where)
+    return _unpack_once(once, where)
+
+
+def _unpack_once(data: bytes, where: str) -> bytes:
     """Return the bytes of a packed file, unpacked: its first ones tell how it is packed."""
     try:
         for beginning, kind in _PACKED.items():
@@ -257,19 +278,28 @@ def _large_cells() -> Iterator[None]:
 
 def _check_quotes(text: str, where: str, separator: str) -> None:
     """Refuse quotes that do not balance: what follows one would be read as a single cell."""
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    lines_of_row: list[str] = []
+
+    def keep_lines() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):
+            lines_of_row.append(line)
+            yield line
+
+    rows = csv.reader(keep_lines(), delimiter=separator, strict=True)
     n_rows = -1  # without the header
     n_columns = 0
-    last_line = 0
     try:
-        for cells in lines:
-            if not cells:
-                continue
-            n_rows += 1
-            n_columns = n_columns or len(cells)
-            if lines.line_num - last_line > _SWALLOWED:
-                _refuse_swallowed(cells, f"{where}: row {n_rows}", separator, n_columns)
-            last_line = lines.line_num
+        for cells in rows:
+            if cells:
+                n_rows += 1
+                n_columns = n_columns or len(cells)
+            if _are_rows(lines_of_row, separator, n_columns):
+                raise ValueError(
+                    f"{where}: row {n_rows} has a cell of {len(lines_of_row)} lines, and each of "
+                    "them looks like a row: a quote is not closed. Close it, or write the table as "
+                    "Parquet."
+                )
+            lines_of_row.clear()
     except csv.Error as error:
         row = f"row {n_rows + 1}" if n_rows >= 0 else "the header"
         raise ValueError(
@@ -278,17 +308,14 @@ def _check_quotes(text: str, where: str, separator: str) -> None:
         ) from error
 
 
-def _refuse_swallowed(cells: Sequence[str], where: str, separator: str, n_columns: int) -> None:
-    """Refuse a cell whose lines have as many cells as the header: they are rows."""
-    for cell in cells:
-        whole_lines = cell.splitlines()[1:-1]
-        if len(whole_lines) < _SWALLOWED:
-            continue
-        if all(line.count(separator) == n_columns - 1 for line in whole_lines):
-            raise ValueError(
-                f"{where} has a cell of {len(whole_lines) + 2} lines, and each of them looks like "
-                "a row: a quote is not closed. Close it, or write the table as Parquet."
-            )
+def _are_rows(lines: Sequence[str], separator: str, n_columns: int) -> bool:
+    """Tell whether the lines that are read as one row have as many cells each as the header.
+
+    In a table of few columns, a text of two or three lines may have as many by chance.
+    """
+    if len(lines) < 2 or (n_columns < _MANY_COLUMNS and len(lines) < _MANY_LINES):
+        return False
+    return all(line.count(separator) == n_columns - 1 for line in lines)
 
 
 def _read_header(text: str, where: str, separator: str) -> list[str]:
@@ -378,7 +405,7 @@ def _read_json(text: str, where: str, *, is_needed: bool) -> list[dict[str, Any]
     except ValueError as error:
         raise ValueError(f"{where}: {error}.") from error
     if isinstance(content, dict):
-        if any(isinstance(value, dict) for value in content.values()):
+        if any(isinstance(value, dict | list) for value in content.values()):
             raise ValueError(
                 f"{where} holds one JSON object, perhaps a column in each of its keys; write one "
                 "object per row, as pandas' to_json(orient='records') does."
@@ -436,7 +463,7 @@ def _read_column(cells: list[Any], where: str) -> Any:
     except (pa.ArrowException, OverflowError) as error:
         bad = first_failure(len(cells), lambda n: pa.array(cells[:n]))
         raise ValueError(
-            f"{where} cannot hold {cells[bad]!r} of row {bad + 1}: the values "
+            f"{where} cannot hold {cells[bad]!r:.100} of row {bad + 1}: the values "
             "above are of another type, or an integer would lose digits. Write all of them as "
-            f'text, such as "{cells[bad]}".'
+            f'text, such as "{cells[bad]!s:.100}".'
         ) from error

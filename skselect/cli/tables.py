@@ -222,7 +222,7 @@ class Table:
             row = index[position] + 1
             value = proba[position, column]
             advice = ""
-            if 1 < proba.max() <= 100 and proba.min() >= 0:
+            if 2 < proba.max() <= 100 and proba.min() >= 0:
                 advice = " Divide percentages by 100."
             raise ValueError(
                 f"{self.name}: column {self.proba[column]!r} must hold probabilities from 0 to 1, "

@@ -8,6 +8,7 @@ import pickle
 import zipfile
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.feather as arrow_feather
 import pytest
 
@@ -44,13 +45,20 @@ def written(write):
     return file.getvalue()
 
 
+def stream(table, file):
+    with pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+
+
 TABLES = {
     "gzip": gzip.compress(TEXT.encode()),
     "bz2": bz2.compress(TEXT.encode()),
+    "packed twice": gzip.compress(bz2.compress(TEXT.encode())),
     "xz": lzma.compress(TEXT.encode()),
     "zip": zipped(t_csv=TEXT),
     "parquet": written(FRAME.to_parquet),
     "feather": written(lambda file: arrow_feather.write_feather(FRAME, file)),
+    "stream of Arrow": written(lambda file: stream(pa.Table.from_pandas(FRAME), file)),
     "packed JSON lines": gzip.compress(FRAME.to_json(orient="records", lines=True).encode()),
     "array of objects": FRAME.to_json(orient="records").encode(),
     "indented array": FRAME.to_json(orient="records", indent=2).encode(),
@@ -89,6 +97,10 @@ def test_json_is_read_in_any_unicode(kind, encoding, read):
     (TEXT.encode("utf-16-le"), "t.csv", "every second of its bytes is 0"),
     (b"[1, 2]", "t.json", "is JSON, but no array of objects"),
     (b"[1, 2", "t.json", "is no JSON"),
+    (zipped(), "t.zip", "is an empty ZIP archive"),
+    (b"\x89PNG\r\n", "t.csv", "is a picture"),
+    (b"\xff\xff\xff\xff" * 9, "t.arrow", "begins like a stream of Arrow"),
+    (FRAME.to_json(orient="split").encode(), "t.json", "perhaps a column in each of its keys"),
     (FRAME.to_json().encode(), "t.json", "perhaps a column in each of its keys"),
     (b'[{"a": 1}, {"b": 1}]', "t.json", r"row 1 lacks \['b'\]"),
     (b"\xff\xfe\xfd", "t.jsonl", "JSON is always Unicode"),
@@ -114,12 +126,23 @@ def test_a_key_that_stands_twice(content, name, read):
     ('0,.9,a\n1,.9,"a"b', "the quotes of row 2 do not balance"),
     (r'1,.9,"he said \"hi\""', "the quotes of row 1 do not balance"),
     ('0,.9,a\n\n1,.9,"6 pipe\n2,.1,b\n3,.2,c\n4,.2,6"\n5,.1,x', "row 2 has a cell of 4 lines"),
+    ('1,.9,"a,b\n"', None),
 ])  # fmt: skip
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_quotes_that_do_not_balance(row, message, separator, read):
     text = f"id,p,note\n{row}\n".replace(",", separator)
+    if message is None:
+        assert len(read(text, separator=separator).rows()) == 1
+        return
     with pytest.raises(ValueError, match=message):
         read(text, separator=separator)
+
+
+def test_two_rows_between_two_inch_signs_are_not_one(read):
+    text = 'id,a,b,note\n1,2,3,"5 pipe\n2,3,4,6"\n3,4,5,x\n'
+    with pytest.raises(ValueError, match="row 1 has a cell of 2 lines"):
+        read(text)
+    assert len(read(text.replace("2,3,4,6", "two, three")).rows()) == 2
 
 
 @pytest.mark.parametrize("cell", [
