@@ -2,8 +2,9 @@
 A report for the people who decide
 ==================================
 
-``selective_report`` describes one model, or several, at a threshold: how good it is, how far its
-confidence can be trusted, how good it is in each group, and its most confident errors.
+``selective_report`` begins with three numbers: how many cases are answered, how many answers are
+wrong, and how many cases wait for a person. Below it says how far the confidence can be trusted,
+how good the answers are in each group, and which errors are the most confident ones.
 """
 
 from pathlib import Path

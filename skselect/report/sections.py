@@ -303,7 +303,7 @@ def _show_workload(model: dict[str, Any], level: float) -> Section:
         ("cost", "cost", show_amount),
         ("wrong here", "risk", show_share),
         ("with reviewer", "together", show_share),
-        ("least confidence", "threshold", number),
+        ("threshold", "threshold", number),
     ]
     if model["workload"]["in_costs"]:
         title = "What does a limit on the cost take? Cases deferred per 1,000"
@@ -313,7 +313,7 @@ def _show_workload(model: dict[str, Any], level: float) -> Section:
             ("hours", "hours", show_amount),
             ("review costs", "cost", show_amount),
             ("errors cost", "errors_cost", show_amount),
-            ("least confidence", "threshold", number),
+            ("threshold", "threshold", number),
         ]
     measured = [column for column in columns if targets and column[1] in targets[0]]
     table = make_table(targets, *measured)

@@ -226,6 +226,18 @@ def test_calibration_is_compared_on_the_answers_of_the_policy():
     assert before["mean_confidence"] == pytest.approx(raw[np.arange(600), answers].mean())
 
 
+def test_the_ladder_stays_one_table_with_all_its_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "88")
+    review = {"error": 0.03, "minutes": 6, "hourly_cost": 4000}
+    text = str(selective_report(draw_rows(0), threshold=0.8, reviewing=review))
+    lines = text.split("\n")
+    head = next(line for line in lines if line.startswith("target "))
+    assert head.endswith("threshold")
+    for column in ("deferred", "95 % sure", "hours", "cost", "wrong here", "with reviewer"):
+        assert column in head
+    assert len(head) <= 88
+
+
 def test_p_values_and_unreachable_targets_are_words():
     y = np.arange(300) % 2
     report = selective_report(y, np.where(np.arange(300) % 3, 0.9, 0.1))
