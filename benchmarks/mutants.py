@@ -59,7 +59,17 @@ MUTANTS = [
             "walk_band(n, target, delta, min_coverage)", "bounds/test_band.py"),
     _mutant("bounds/_pointwise.py", "bentkus = np.e * special.bdtr(", "bentkus = special.bdtr(",
             "bounds/test_pointwise.py"),
-    # Rules that find a threshold.
+    _mutant("bounds/_band.py", "tenth = max(smallest, smallest_rank(n, _SMALL_SHARE))",
+            "tenth = smallest", "bounds/test_band.py"),
+    # Rules that find a threshold, and what is said where there is none.
+    _mutant("thresholds/_rules.py", "min(0.1, 200.0 / n)", "min(0.1, 300.0 / n)",
+            "thresholds/test_rules.py"),
+    _mutant("thresholds/_advice.py", "level = 0.9 * delta", "level = 2.0 * delta",
+            "thresholds/test_advice.py"),
+    _mutant("thresholds/_advice.py", "loss)) + rows / n", "loss)) + 5.0 * rows / n",
+            "thresholds/test_advice.py"),
+    _mutant("thresholds/_least.py", "limits, target) <= self.delta", "limits, target) < 0.0",
+            "thresholds/test_least.py"),
     _mutant("thresholds/_sequences.py", "level = delta / len(self.starts)",
             "level = delta", "thresholds/test_sequences.py"),
     _mutant("thresholds/_rules.py", "passing[begin[0] : stop]", "passing[:stop]",

@@ -266,8 +266,8 @@ class _Band:
         best = best_set(self.curve, min(level, self.delta), self.min_coverage)
         return 1.0 if best is None else best.bound
 
-    def tell(self, target: float) -> bool | None:
-        """Tell whether a target is met, None where it is nearly."""
+    def tell(self, target: float) -> bool:
+        """Tell whether a target is met."""
         n = self.curve.n_rows
         ranks = band_ranks(n, target, self.delta, self.min_coverage)
         n_errors = np.minimum(self.count_errors(ranks), ranks)
@@ -279,7 +279,9 @@ class _Band:
             return True
         if chance > unsafe * (1.0 + _BAND_PLAY):
             return False
-        return None
+        # The likeliest set passes if its own chance is a level that keeps delta.
+        limits = critical_counts(ranks, target, chance)
+        return crossing_probability(ranks, limits, target) <= self.delta
 
 
 class _Combined:
