@@ -24,7 +24,7 @@ from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.checks.rows import refuse_threshold_and_policy
 from skselect._lib.notebook import count, wrap
-from skselect.cli import BROKEN, OPEN, table_files, tables
+from skselect.cli import BROKEN, INFEASIBLE, OPEN, REFUSED, table_files, tables
 from skselect.cli.cells import look_up, plain
 from skselect.cli.idle import refuse_idle
 from skselect.cli.options import (
@@ -162,6 +162,7 @@ def tune(options: TuneOptions) -> int:
     if options.next is not None:
         positions = selection.next_to_judge(options.next)
         to_judge = table.file.cells().take(rows[positions].to_numpy())
+    kept = _keep_certified(policy, outputs)
     written = _write_results(policy, to_judge, outputs, table.file.layout)
     with redirect_stdout(sys.stderr if options.out == _STANDARD else sys.stdout):
         _print(selection)
@@ -169,7 +170,12 @@ def tune(options: TuneOptions) -> int:
             _print(f"\n{wrap(str(policy.cascade))}")
         if options.unjudged is not None and not len(selection.next_to_judge(1)):
             _print("\nNo further label can raise the coverage: stop judging.")
-        _print(f"\nWritten: {', '.join(written)}")
+        if written:
+            _print(f"\nWritten: {', '.join(written)}")
+        if kept:
+            _print(f"\nKept: {kept} is certified, and a refusal replaces no certificate.")
+    if kept:
+        return INFEASIBLE
     for certificate in selection.certificates.values():
         if certificate is not None and not certificate.is_certified:
             return OPEN
@@ -185,6 +191,29 @@ def _name_outputs(options: TuneOptions) -> dict[str, Path | None]:
     if options.next is not None:
         outputs["--out-next"] = _named_or_new("--out-next", options.out_next, "next.csv")
     return outputs
+
+
+def _keep_certified(policy: AbstentionPolicy, outputs: dict[str, Path | None]) -> str:
+    """Leave out the files of a refused policy where a certified one stands; name what is kept."""
+    path = outputs["--out"]
+    if not _is_refused(policy) or path is None or not path.is_file():
+        return ""
+    try:
+        standing = AbstentionPolicy.from_json(path)
+    except ValueError:
+        # No policy stands there.
+        return ""
+    if not any(certificate.is_certified for certificate in standing.parts.listed):
+        return ""
+    outputs["--out"] = None
+    outputs["--python"] = None
+    return str(path)
+
+
+def _is_refused(policy: AbstentionPolicy) -> bool:
+    """Tell whether a policy answers nothing because no threshold met its target."""
+    listed = policy.parts.listed
+    return bool(listed) and all(certificate.verdict == "REFUSED" for certificate in listed)
 
 
 def _choose(
@@ -361,6 +390,11 @@ def apply(options: ApplyOptions) -> int:
     if options.out is not None:
         _check_ending(options.out)
     policy = _read_policy(options.policy)
+    if _is_refused(policy):
+        print(
+            f"REFUSED: {options.policy} answers nothing, because no threshold met its target.",
+            file=sys.stderr,
+        )
     if options.python is not None:
         _check_twin(options.python, options.policy)
     table = open_table(options.table[0], options, policy)
@@ -380,6 +414,8 @@ def apply(options: ApplyOptions) -> int:
     numbers = "--proba" if table.proba else "confidence"
     policies.warn_if_far(policy, counts, len(confidence), numbers)
     _say_how_many(decided["accepted"])
+    if _is_refused(policy):
+        return REFUSED
     return 0
 
 

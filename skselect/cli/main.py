@@ -77,7 +77,8 @@ where that is not sure enough. The files name the stages. All hold the same case
 rows are joined by --id, in the order of the first table. A third of the rows, drawn by chance with
 the seed 0, sets where a stage keeps a case; the others certify.
 
-A policy is replaced only if --out names it, and rows to judge only if --out-next does.
+A policy is replaced only if --out names it, and rows to judge only if --out-next does. A refusal
+never replaces a policy with a certificate.
 
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
 certificate is an estimate (its first line says why), 130 interrupted (nothing is written)
@@ -107,8 +108,8 @@ examples:
   skselect apply cheap.csv strong.csv --policy policy.json --id case --out decided.csv
 
 exit codes: 0 written, 2 wrong input, 5 cases must ask a further stage: --ask lists them, and no
-decisions are written; 130 interrupted (nothing is written), 141 the reader of standard output, such
-as head, stopped early
+decisions are written; 6 written, but the policy is REFUSED and answers nothing; 130 interrupted
+(nothing is written), 141 the reader of standard output, such as head, stopped early
 """
 _MONITOR = """The log has one row per decided case: its name, its time, what the model said, and
 its true label, which is empty until somebody knows it. The command reads the whole log, in one file

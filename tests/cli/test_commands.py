@@ -721,6 +721,21 @@ def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame,
     assert run(f"{tune} --assume independent").out.startswith("CERTIFIED, ")
 
 
+def test_a_refusal_replaces_no_certificate_and_apply_names_a_refused_policy(frame, run):
+    right = pd.Series(np.where(frame["said"] == frame["truth"], "right", "wrong"))
+    write(frame.assign(judged=right.where(frame.index % 20 == 0)), "few.csv")
+    judged = f"few.csv {VERDICT} --unjudged wrong --target 0.05"
+    certified = Path("rated.json").read_text()
+    run(f"tune {judged} --out new.json", code=5)
+    kept = run(f"tune {judged} --out rated.json", code=3)
+    assert "Kept: rated.json is certified, and a refusal replaces no certificate." in kept.out
+    assert Path("rated.json").read_text() == certified
+    applied = run("apply few.csv --policy new.json --answer said --confidence-column score", code=6)
+    assert applied.err.startswith("REFUSED: new.json answers nothing")
+    # A refused policy may replace another one that guarantees nothing.
+    run(f"tune {judged} --out new.json", code=5)
+
+
 # The report of a policy ---------------------------------------------------------------------------
 
 
