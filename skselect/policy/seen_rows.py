@@ -224,6 +224,8 @@ class SeenRows:
         order = np.argsort(rows.hashes)[:MOST]
         hashes = rows.hashes[order]
         complete = len(rows.hashes) <= MOST
+        if len(rows) and np.all(rows.alone):
+            return cls(hashes, 1.0, complete, None, twins)
         share = 0.0
         if len(rows):
             n_recognisable = np.sum(rows.copies[rows.alone])
@@ -509,8 +511,8 @@ def _are_alone(values: Hashes) -> BoolArray:
 
 
 def _are_among(hashes: Hashes, others: Hashes) -> BoolArray:
-    """Tell which hashes are among others; numpy 2.0 cannot look 64 bits up in a table."""
-    return np.isin(hashes, others, kind="sort")
+    """Tell which hashes are among others, by pandas' table of hashes: `np.isin` sorts 64 bits."""
+    return pd.Series(hashes).isin(others).to_numpy()
 
 
 def row_hashes(X: Any) -> Hashes:
@@ -549,7 +551,8 @@ def _hash_numbers(frame: pd.DataFrame) -> Hashes:
             cells = frame.iloc[rows].to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             cells = array[rows]
-        total[rows] = _hash_values(_to_bits(cells), places).sum(axis=1)
+        values = _hash_values(_to_bits(cells), places)
+        total[rows] = np.einsum("ij->i", values)  # twice as fast as `sum`
     return total
 
 
