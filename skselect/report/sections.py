@@ -75,6 +75,7 @@ class Section:
 
 # Classes in the title, and in the line below it.
 _MOST_IN_TITLE = 3
+_LONGEST_NAMES = 60
 _MOST_CLASSES = 10
 
 # The columns of an interval.
@@ -109,12 +110,12 @@ def make_title(contents: dict[str, Any]) -> str:
         return count(n_rows, "judged answer")
     classes = list(contents["classes"])
     cases = count(n_rows, "case")
-    if len(classes) > _MOST_IN_TITLE:
-        return f"{len(classes):,} classes: {cases}"
     names = " or ".join(classes)
-    if names[0].isdigit():
-        names = f"Class {names}"
-    return f"{names[0].upper()}{names[1:]}: {cases}"
+    if len(classes) > _MOST_IN_TITLE or len(names) > _LONGEST_NAMES:
+        return f"{cases} of {len(classes):,} classes"
+    if not names[:1].isalpha():
+        names = f"class {names}"
+    return f"{cases}: {names}"
 
 
 def _have_classes(contents: dict[str, Any]) -> bool:

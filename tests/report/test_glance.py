@@ -124,13 +124,22 @@ def test_the_picture_shows_the_shares():
 
 
 def test_titles_come_from_the_rows():
-    assert str(selective_report(draw_rows(0))).startswith("No or yes: 1,500 cases\n")
+    assert str(selective_report(draw_rows(0))).startswith("1,500 cases: no or yes\n")
     numbers = selective_report([0, 1, 1], [0.2, 0.7, 0.4])
-    assert str(numbers).startswith("Class 0 or 1: 3 cases\n")
+    assert str(numbers).startswith("3 cases: class 0 or 1\n")
+    titles = {
+        (-1, 1): ": class -1 or 1", (False, True): ": False or True", ("", "x"): ": class  or x",
+        (0.5, 1.5): ": class 0.5 or 1.5", ("ß", "é"): ": ß or é",
+        ("a" * 50, "b" * 50): " of 2 classes",
+    }  # fmt: skip
+    for labels, expected in titles.items():
+        y = np.array(labels, dtype=object if isinstance(labels[0], str) else None)[[0, 1, 1]]
+        report = selective_report(y, [0.2, 0.7, 0.4], pos_label=y[1])
+        assert str(report).startswith(f"3 cases{expected}\n")
     classes = np.arange(200)
     many = selective_report(classes, np.eye(200) * 0.9 + 0.1 / 200)
     lines = unwrap(str(many)).split("\n")
-    assert lines[0] == "200 classes: 200 cases"
+    assert lines[0] == "200 cases of 200 classes"
     assert "class 9: 1, and 190 more)" in lines[3]
     mine = selective_report(draw_rows(0), title="<Mine>")
     assert str(mine).startswith("<Mine>\n")
