@@ -232,6 +232,7 @@ class Table:
     def _check_sums(self, proba: FloatArray, index: pd.Index) -> FloatArray:
         """Refuse rows that do not sum to one; divide those by their sum that are only rounded."""
         sums = row_checks.row_sums(proba)
+        sums[~proba.any(axis=1)] = 1.0  # a row of zeros says: none of the classes
         gap = np.abs(sums - 1.0)
         is_off = gap > SUM_TOLERANCE
         if not is_off.any():

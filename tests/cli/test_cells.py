@@ -296,3 +296,17 @@ def test_all_faults_of_a_table_are_told_at_once(judged, refuse):
     assert "row 4 holds 'perhaps'" in told
     judged.drop(index=[3, 5]).to_csv("t.csv", index=False)
     assert "fault" not in refuse(f"evaluate t.csv --verdict verdict {ANSWERS}")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_row_of_zeros_is_deferred(kind, run):
+    frame = pd.DataFrame({"truth": ["no", "yes"] * 40, "no": [0.9, 0.1] * 40})
+    frame["yes"] = 1 - frame["no"]
+    frame.loc[3, ["no", "yes"]] = 0.0
+    getattr(frame, f"to_{kind}")(f"t.{kind}", index=False)
+    run(f"tune t.{kind} --label truth --target .2 --out p.json")
+    assert AbstentionPolicy.from_json("p.json").certificate.n_accepted == 79
+    run(f"apply t.{kind} --policy p.json --out d.csv")
+    decided = pd.read_csv("d.csv")
+    assert decided["accepted"].tolist() == [k != 3 for k in range(80)]
+    run(f"evaluate t.{kind} --label truth --policy p.json")  # all are tied: no row is known
