@@ -226,7 +226,7 @@ def test_predictions_bring_answers_and_confidences_of_their_own(rng):
         compare_models(y, given, "augrc")
     with pytest.raises(ValueError, match="different rows"):
         compare_models(
-            None, given | {"more": Predictions.from_labels(1 - y, answers, sure)}, "augrc"
+            None, given | {"more": Predictions.from_labels(np.roll(y, 1), answers, sure)}, "augrc"
         )
     weighted = Predictions.from_labels(y, answers, sure, sample_weight=1 + y)
     with pytest.raises(ValueError, match="a comparison"):

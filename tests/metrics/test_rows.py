@@ -250,6 +250,7 @@ def test_chunks_that_are_read_again_say_what_those_that_are_kept_say(name, monke
     assert found == (again.estimate, again.standard_error(), again.confident_error)
 
 
+@pytest.mark.filterwarnings("ignore:.*rests on 0 right answers")
 def test_rows_that_do_not_differ_say_nothing():
     confidence = np.repeat([0.75, 0.5, 0.25], [4, 9, 9])
     state = SelectiveState().update_confidence(confidence, np.ones(22))
