@@ -45,14 +45,14 @@ class Coins:
         marks: Sequence[NDArray[Any]] = (),
         name: str = "",
     ) -> None:
-        sequence = np.random.SeedSequence(
-            seed, spawn_key=tuple(name.encode(errors="surrogatepass"))
-        )
+        spawn_key = tuple(name.encode(errors="surrogatepass"))
+        sequence = np.random.SeedSequence(seed, spawn_key=spawn_key)
         (start,) = sequence.generate_state(1, np.uint64)
         keys = np.full(len(numbers[0]), start, dtype=np.uint64)
         for rows in spans(len(keys)):
             for values in numbers:
-                keys[rows] = mix(keys[rows] * _GOLDEN + round_digits(values[rows]))
+                digits = round_digits(values[rows])
+                keys[rows] = mix(keys[rows] * _GOLDEN + digits)
             for place, mark in enumerate(marks):
                 marked = mix(keys[rows] + np.uint64(place + 1))
                 keys[rows] = np.where(mark[rows], marked, keys[rows])
@@ -70,7 +70,8 @@ class Coins:
         coins = np.empty(len(self.keys))
         for rows in spans(len(self.keys)):
             occurrence = mix(self._occurrences[rows].astype(np.uint64) + constant)
-            whole = mix(self.keys[rows] + occurrence) >> np.uint64(11)
+            bits = mix(self.keys[rows] + occurrence)
+            whole = bits >> np.uint64(11)
             coins[rows] = whole * 2.0**-53
         return coins
 

@@ -449,6 +449,11 @@ class Guarantee(Objective):
         """Return a lower bound of what the target bounds, for every accepted set."""
         return 0.0
 
+    @property
+    def smallest_set(self) -> float:
+        """The share of the cases from which on such a bound speaks of accepted sets."""
+        return 0.0
+
     def observed(self, curve: RiskCoverageCurve) -> FloatArray:
         """Return what the target bounds, at each entry of a curve."""
         return curve.generalized_risk

@@ -150,9 +150,12 @@ def _tell_that_no_rows_help(guarantee: Guarantee, curve: RiskCoverageCurve, targ
     most = advice.most_answered(
         int(curve.accepted_loss[-1]), curve.n_rows, guarantee.scaled_target, guarantee.level
     )
+    of_size = ""
+    if guarantee.smallest_set > 0.0:
+        of_size = f" of at least {100.0 * guarantee.smallest_set:g} % of the cases"
     perfect = f"Even a perfect ranking could answer at most {rounded(100.0 * most, 2, up=True)} %"
     return (
-        f"More rows will not help: every accepted set has a risk above {bound} (level "
+        f"More rows will not help: every accepted set{of_size} has a risk above {bound} (level "
         f"{guarantee.level:g}). {perfect}. Now: improve the model or its confidence, or name a "
         "larger target."
     )

@@ -201,9 +201,15 @@ class Risk(Guarantee):
         return advice.plan_rows(curve, self.scaled_target, self.level, least)
 
     def least_risk_bound(self, curve: RiskCoverageCurve) -> float:
-        """Return a lower bound of the risk of every accepted set."""
-        least = self.least_coverage(curve.n_rows)
-        return advice.least_risk_bound(curve, self.level, least)
+        """Return a lower bound of the risk of every accepted set that is not too small."""
+        return advice.least_risk_bound(curve, self.level, self.smallest_set)
+
+    @property
+    def smallest_set(self) -> float:
+        """The share of the cases from which on such a bound speaks of accepted sets."""
+        if isinstance(self.min_coverage, str):
+            return 0.1
+        return float(self.min_coverage)
 
     def _loses_by_ties(self, curve: RiskCoverageCurve) -> bool:
         """Tell whether confidences are tied, and a test of their levels would have passed."""

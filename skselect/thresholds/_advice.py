@@ -77,7 +77,9 @@ def best_set(curve: RiskCoverageCurve, delta: float, min_coverage: float) -> Acc
 def find_best_set(rows: IntArray, errors: FloatArray, delta: float) -> AcceptedSet:
     """Return the set with the least upper bound, by the rows and errors of each."""
     # A set whose bound is smaller than that of the likeliest one stays below delta there.
-    likeliest = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
+    spread = 2.0 * np.sqrt(errors)
+    pessimistic_risk = (errors + spread + 4.0) / rows
+    likeliest = int(np.argmin(pessimistic_risk))
     bound = float(pointwise.upper_from_counts(errors[likeliest], rows[likeliest], delta))
     is_near = special.bdtr(errors, rows, bound) <= delta * (1.0 + 1e-6)
     is_near[likeliest] = True
@@ -126,7 +128,9 @@ def least_risk_bound(curve: RiskCoverageCurve, delta: float, min_coverage: float
     [too_few] = pointwise.critical_counts(np.array([curve.n_rows]), min_coverage, delta / 10.0)
     rows, errors = _largest_sets(curve, curve.n_accepted > too_few)
     level = 0.9 * delta
-    likeliest = int(np.argmin((errors - 2.0 * np.sqrt(errors)) / rows))
+    spread = 2.0 * np.sqrt(errors)
+    optimistic_risk = (errors - spread) / rows
+    likeliest = int(np.argmin(optimistic_risk))
     bound = float(_lower_bound(errors[likeliest], rows[likeliest], level))
     # Those with a smaller one have so many errors more often there.
     is_near = special.bdtrc(errors - 1.0, rows, bound) >= level * (1.0 - 1e-6)
@@ -137,13 +141,17 @@ def least_risk_bound(curve: RiskCoverageCurve, delta: float, min_coverage: float
 def _largest_sets(curve: RiskCoverageCurve, allowed: BoolArray) -> tuple[IntArray, FloatArray]:
     """Return rows and errors of the allowed sets: of those with as many errors the largest."""
     errors = curve.accepted_loss
-    is_largest = np.append(errors[1:] > errors[:-1], True) & allowed
-    return curve.n_accepted[is_largest], errors[is_largest]
+    next_has_more = errors[1:] > errors[:-1]
+    is_largest = np.append(next_has_more, True)
+    is_chosen = is_largest & allowed
+    return curve.n_accepted[is_chosen], errors[is_chosen]
 
 
 def _lower_bound(errors: FloatArray, rows: IntArray, level: float) -> FloatArray:
     """Return the exact lower bounds on error rates."""
-    bound = special.betaincinv(np.maximum(errors, 1.0), rows - errors + 1.0, level)
+    n_right = rows - errors
+    some_errors = np.maximum(errors, 1.0)
+    bound = special.betaincinv(some_errors, n_right + 1.0, level)
     return np.where(errors > 0, bound, 0.0)
 
 
