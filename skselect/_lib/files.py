@@ -15,8 +15,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from skselect._lib.decide import distinct_keys
-
 T = TypeVar("T")
 
 # Seconds before a progress bar appears.
@@ -156,6 +154,8 @@ def write_together(texts: Mapping[Path, str]) -> None:
 
 def read_json(path_or_text: Any, kind: str) -> Any:
     """Return the content of a JSON file, or of the text itself; `kind` names the file in errors."""
+    from skselect._lib.decide import distinct_keys  # noqa: PLC0415 - help needs no numpy
+
     if not isinstance(path_or_text, str | os.PathLike):
         hint = " It has its policy already: .policy_" if hasattr(path_or_text, "policy_") else ""
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument

@@ -77,7 +77,7 @@ def table(rng):
 
 def test_embedded_digits_end_with_a_certificate(tmp_path, show):
     printed = show(target=0.02)
-    assert "\nCERTIFIED\n" in printed.out
+    assert "\nCERTIFIED," in printed.out
     assert "[6/6]" in printed.err
     assert "explore (no guarantee)" in printed.err
     words = unwrap(printed.out.split("\n\n")[-3])
