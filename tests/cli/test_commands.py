@@ -538,9 +538,7 @@ def test_labels_may_be_missing_while_rows_are_judged(frame, run, refuse):
     early = frame.assign(truth=frame["truth"].where(frame["score"] > 80, ""))
     early.to_csv("v.csv", index=False)
     for columns in (PROBA, ANSWER):
-        said = run(
-            f"{AGAIN} v.csv {columns} --target 0.1 --unjudged wrong --next 7 --out-next n.tsv"
-        )
+        run(f"{AGAIN} v.csv {columns} --target 0.1 --unjudged wrong --next 7 --out-next n.tsv")
         assert "count as wrong" in unwrap(read().certificate.details())
         found = pd.read_csv("n.tsv", sep="\t")
         assert (len(found), found["truth"].isna().all()) == (7, True)
