@@ -158,7 +158,7 @@ def test_every_call_of_the_cheat_sheet_runs(tmp_path, monkeypatch):
     names |= {"FrozenEstimator": FrozenEstimator, "GridSearchCV": GridSearchCV}
     names["strong"] = GaussianNB()
     names |= {"clf": GaussianNB(), "X": X, "y": y, "X_new": X_new, "y_new": y_new}
-    names |= {"proba": proba, "raw": raw, "probas": {"a": proba, "b": 1 - proba}}
+    names |= {"proba": proba, "raw": raw, "probas": {"a": proba, "b": 0.25 + proba / 2}}
     names |= {"earlier": slice(-150), "latest": slice(-150, None), "costs": [[0, 20], [1, 0]]}
     names |= {"verdict": fitted.predict(X) == y, "score": proba.max(axis=1)}
     names |= {"decided": {"accepted": proba.max(axis=1) > 0.9}}

@@ -75,7 +75,8 @@ def check_docstring(thing, text):
             assert re.search(rf"(?m)(^|[ ,*]){name}\b", text), name
     if inspect.isclass(thing):
         for name in inspect.signature(thing.__init__).parameters:
-            if name not in ("self", "args", "kwargs", "message"):
+            is_private = name.startswith("_")
+            if not is_private and name not in ("self", "args", "kwargs", "message"):
                 assert re.search(rf"\b{name}\b", text), name
 
 
