@@ -173,9 +173,6 @@ def read_json(path_or_text: Any, kind: str) -> Any:
             raise ValueError(
                 f"path_or_text: there is no {kind} {text[:200]!r} ({error.strerror})."
             ) from error
-    # A command that prints its help needs no numpy, which this imports.
-    from skselect._lib.decide import distinct_keys  # noqa: PLC0415
-
     try:
         # Bytes may be UTF-16 or begin with a byte order mark, as Windows writes them.
         return json.loads(
