@@ -26,6 +26,7 @@ _VOUCHED = {
     words.FRESH: "they neither trained nor chose the model",
     words.FIRST_ANALYSIS: "no other target was tried on them",
     words.PLANNED: "the analyses were planned before the first one",
+    words.POOL: "this pool and the target were fixed before the first label",
     words.UNCHANGED: "",
     words.STARTS: "",
     words.FIXED: "",
@@ -131,6 +132,8 @@ def _count_cases(certificate: Certificate) -> str:
     kept_out = " kept out of training" if "holds out" in certificate.provenance else ""
     cases = "case" if certificate.n == 1 else "cases"
     tested = f"Tested on {certificate.n:,} {cases}{which}{kept_out}"
+    if words.POOL in certificate.assumptions:
+        tested += f" ({certificate.provenance})"
     if certificate.n_accepted == 0:
         return f"{tested}: none is answered, all are left to a person."
     share = f"{100.0 * certificate.coverage:.0f}"
