@@ -51,15 +51,17 @@ def stream(table, file):
 
 
 TABLES = {
-    "gzip": gzip.compress(TEXT.encode()),
+    "gzip": gzip.compress(TEXT.encode(), mtime=0),
     "bz2": bz2.compress(TEXT.encode()),
-    "packed twice": gzip.compress(bz2.compress(TEXT.encode())),
+    "packed twice": gzip.compress(bz2.compress(TEXT.encode()), mtime=0),
     "xz": lzma.compress(TEXT.encode()),
     "zip": zipped(t_csv=TEXT),
     "parquet": written(FRAME.to_parquet),
     "feather": written(lambda file: arrow_feather.write_feather(FRAME, file)),
     "stream of Arrow": written(lambda file: stream(pa.Table.from_pandas(FRAME), file)),
-    "packed JSON lines": gzip.compress(FRAME.to_json(orient="records", lines=True).encode()),
+    "packed JSON lines": gzip.compress(
+        FRAME.to_json(orient="records", lines=True).encode(), mtime=0
+    ),
     "array of objects": FRAME.to_json(orient="records").encode(),
     "indented array": FRAME.to_json(orient="records", indent=2).encode(),
     "JSON lines": FRAME.to_json(orient="records", lines=True).encode(),
@@ -85,7 +87,7 @@ def test_json_is_read_in_any_unicode(kind, encoding, read):
 @pytest.mark.parametrize(("content", "name", "message"), [
     (zipped(a_csv=TEXT, b_csv=TEXT), "t.zip", r"is a ZIP archive of 2 files, \['a.csv', 'b.csv'\]"),
     (b"PK\x03\x04" + b"x" * 50, "t.zip", "cannot be unpacked"),
-    (gzip.compress(TEXT.encode())[:30], "t.csv", "cannot be unpacked"),
+    (gzip.compress(TEXT.encode(), mtime=0)[:30], "t.csv", "cannot be unpacked"),
     (lzma.compress(TEXT.encode())[:40], "t.csv.xz", "cannot be unpacked"),
     (pickle.dumps(FRAME), "t.pkl", "is a pickle, which may run code"),
     (b"%PDF-1.7\n", "t.pdf", "is a PDF"),
