@@ -1156,7 +1156,7 @@ def _decide(
     else:
         decisions, known = _decide_answers(policy, table, rows, subgroups)
     decisions = policies.limit_deferred(policy, decisions, capacity, known)
-    decided = policy.frame(decisions, rows.index)
+    decided = policies.tabulate_decisions(policy, decisions, rows.index)
     decided["accepted"] = decisions.accepted & known
     if table.proba:
         decided = _blank_unknown(policy, decided, known)

@@ -112,7 +112,7 @@ class AbstainingMixin:
         rows = self._read_rows(X)
         policy = self.policy_
         decisions = policies.apply_policy(policy, *rows)
-        return policy.labels(decisions)
+        return policies.label_decisions(policy, decisions)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return (calibrated) class probabilities of shape (n, K); never masked."""
@@ -153,7 +153,7 @@ class AbstainingMixin:
         decisions = policies.apply_policy(policy, *rows)
         decisions = policies.limit_deferred(policy, decisions, capacity)
         index = policies.find_index(X, len(decisions.accepted))
-        return policy.frame(decisions, index)
+        return policies.tabulate_decisions(policy, decisions, index)
 
     def raw_scores(self, X: Any) -> Any:
         """Return what ``policy_.decide`` takes: the wrapped classifier's own output.

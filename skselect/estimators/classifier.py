@@ -611,7 +611,7 @@ class SelectiveClassifier(
         self._check_confidence()
         if self.threshold is not None:
             threshold = option_checks.check_threshold(self.threshold)
-            if self.confidence_is_bounded and 1 < threshold < np.inf:
+            if self._confidence_is_bounded and 1 < threshold < np.inf:
                 raise ValueError(
                     f"threshold={self.threshold!r} can never be reached, because "
                     f"confidence={self.confidence_in_use!r} lies in [0, 1]. Write 80 % as 0.8; to "
@@ -681,7 +681,7 @@ class SelectiveClassifier(
         return self.confidence
 
     @property
-    def confidence_is_bounded(self) -> bool:
+    def _confidence_is_bounded(self) -> bool:
         """Whether the confidence lies in [0, 1]; a function may return any number."""
         return self.calibrates_confidence or not callable(self.confidence)
 
@@ -711,7 +711,7 @@ class SelectiveClassifier(
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
         threshold = self.threshold
         if threshold is None:
-            threshold = 0.0 if self.confidence_is_bounded else -np.inf
+            threshold = 0.0 if self._confidence_is_bounded else -np.inf
         return trusted(
             AbstentionPolicy,
             classes=raw.classes,

@@ -641,7 +641,7 @@ class ThresholdTuner(
             source=replace(predictions, y_proba=None),
             groups=self._group(plan, predictions, unseen.rows),
             loss=plan.loss_meaning,
-            bounded=plan.base.confidence_is_bounded,
+            bounded=plan.base._confidence_is_bounded,
             share=min(len(outcomes) / n_rows, 1.0),
             provenance=provenance,
             fingerprints={"model": certificates.scores_fingerprint(np.asarray(unseen.scores))},
@@ -973,7 +973,7 @@ class ThresholdTuner(
         objective = copy.copy(selection.objective).set_params(target=target).check(loss)
         n_blocks = objective.find(curve).n_blocks
         coverage, risk = curve.working_point(n_blocks)
-        bounded = self.estimator_.confidence_is_bounded
+        bounded = self.estimator_._confidence_is_bounded
         threshold = threshold_below(curve, n_blocks, bounded=bounded)
         certificate = cast(Certificate, selection.certificate)
         # Where nothing was accepted, another target may accept something.

@@ -391,11 +391,11 @@ class AbstentionPolicy(NotebookText):
         decisions = self._check_batch(decisions, capacity)
         n_rows = len(decisions.accepted)
         if index is not None:
-            return self.frame(decisions, _check_index(index, n_rows))
+            return tabulate_decisions(self, decisions, _check_index(index, n_rows))
         table = y_proba if confidence is None else confidence
         if isinstance(table, Mapping):
             table = next(iter(table.values()))
-        return self.frame(decisions, find_index(table, n_rows))
+        return tabulate_decisions(self, decisions, find_index(table, n_rows))
 
     def begin(self, y_proba: Any = None, *, confidence: Any = None) -> LabelArray:
         """Say which stage of a cascade each row must ask next, so that no other is asked.
@@ -543,58 +543,6 @@ class AbstentionPolicy(NotebookText):
         """
         values = _read_confidence(confidence)
         return np.asarray(values >= _find_thresholds(self, values, subgroups))
-
-    def labels(self, decisions: Decisions) -> LabelArray:
-        """Return the predicted labels, the abstain label where a row is not accepted.
-
-        Where there is an abstain label, False and True become 0 and 1: scikit-learn's metrics
-        reject arrays that mix booleans and numbers.
-
-        Raises
-        ------
-        ValueError
-            If a row is not accepted and there is no abstain label.
-        """
-        labels = self.classes[decisions.y_pred]
-        if self.abstain_label is None:
-            n_rejected = int(np.sum(~decisions.accepted))
-            if n_rejected:
-                raise ValueError(
-                    f"{n_rejected} of {len(labels)} rows are not accepted, and this policy has no "
-                    "abstain_label to return for them; use decide(), whose label is missing there, "
-                    "or dataclasses.replace(policy, abstain_label=...)."
-                )
-            return labels
-        # The dtype depends on the policy alone, not on whether this batch has rejected rows.
-        if labels.dtype.kind in "US":
-            width = max(len(self.abstain_label), labels.dtype.itemsize // 4)
-            labels = labels.astype(f"U{width}")
-        elif labels.dtype.kind == "b":
-            labels = labels.astype(np.int64)
-        labels[~decisions.accepted] = self.abstain_label
-        return labels
-
-    def frame(self, decisions: Decisions, index: Any = None) -> pd.DataFrame:
-        """Return decisions as a DataFrame."""
-        labels = nullable(self._answers(decisions))
-        accepted = decisions.accepted
-        codes = np.where(accepted, decisions.y_pred, -1)
-        suggested = np.where(np.isnan(decisions.confidence), -1, decisions.y_pred)
-        columns = {
-            "label": labels.take(codes, allow_fill=True),
-            "suggestion": labels.take(suggested, allow_fill=True),
-            "accepted": accepted,
-            "confidence": decisions.confidence,
-            "threshold": decisions.threshold,
-        }
-        if self.shortlist is not None:
-            shortlist = kernel.list_rejected(
-                decisions.y_proba, accepted, self.classes, self.shortlist.least_proba
-            )
-            shortlist[accepted] = pd.NA
-            columns["shortlist"] = shortlist
-        columns |= self._further_columns(decisions)
-        return pd.DataFrame(columns, index=index)
 
     def capacity_needed(self, n_cases: int, *, share: float = 0.95, delta: float = 0.05) -> int:
         """Return the `capacity` that suffices in most batches of so many cases.
@@ -887,6 +835,62 @@ def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
         )
     values = np.array(list(coefficients.values()))
     return LearnedScore(tuple(coefficients), values, float(intercept), auxiliary)
+
+
+def label_decisions(policy: AbstentionPolicy, decisions: Decisions) -> LabelArray:
+    """Return the predicted labels, the abstain label where a row is not accepted.
+
+    Where there is an abstain label, False and True become 0 and 1: scikit-learn's metrics
+    reject arrays that mix booleans and numbers.
+
+    Raises
+    ------
+    ValueError
+        If a row is not accepted and there is no abstain label.
+    """
+    labels = policy.classes[decisions.y_pred]
+    if policy.abstain_label is None:
+        n_rejected = int(np.sum(~decisions.accepted))
+        if n_rejected:
+            raise ValueError(
+                f"{n_rejected} of {len(labels)} rows are not accepted, and this policy has no "
+                "abstain_label to return for them; use decide(), whose label is missing there, "
+                "or dataclasses.replace(policy, abstain_label=...)."
+            )
+        return labels
+    # The dtype depends on the policy alone, not on whether this batch has rejected rows.
+    if labels.dtype.kind in "US":
+        width = max(len(policy.abstain_label), labels.dtype.itemsize // 4)
+        labels = labels.astype(f"U{width}")
+    elif labels.dtype.kind == "b":
+        labels = labels.astype(np.int64)
+    labels[~decisions.accepted] = policy.abstain_label
+    return labels
+
+
+def tabulate_decisions(
+    policy: AbstentionPolicy, decisions: Decisions, index: Any = None
+) -> pd.DataFrame:
+    """Return decisions as a DataFrame."""
+    labels = nullable(policy._answers(decisions))  # noqa: SLF001 - of this file
+    accepted = decisions.accepted
+    codes = np.where(accepted, decisions.y_pred, -1)
+    suggested = np.where(np.isnan(decisions.confidence), -1, decisions.y_pred)
+    columns = {
+        "label": labels.take(codes, allow_fill=True),
+        "suggestion": labels.take(suggested, allow_fill=True),
+        "accepted": accepted,
+        "confidence": decisions.confidence,
+        "threshold": decisions.threshold,
+    }
+    if policy.shortlist is not None:
+        shortlist = kernel.list_rejected(
+            decisions.y_proba, accepted, policy.classes, policy.shortlist.least_proba
+        )
+        shortlist[accepted] = pd.NA
+        columns["shortlist"] = shortlist
+    columns |= policy._further_columns(decisions)  # noqa: SLF001 - of this file
+    return pd.DataFrame(columns, index=index)
 
 
 def decide_given(

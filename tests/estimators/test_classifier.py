@@ -46,7 +46,7 @@ from sklearn.utils.validation import check_is_fitted
 from skselect import AbstentionPolicy, RiskCoverageDisplay, SelectiveClassifier, ThresholdTuner
 from skselect.calibration._scopes import ClassCalibration
 from skselect.estimators.base import find_records
-from skselect.policy.policy import apply_policy
+from skselect.policy.policy import apply_policy, label_decisions
 from skselect.policy.seen_rows import hash_rows
 from skselect.scoring import get_scorer
 from tests.refusals import check_refused, refusals
@@ -105,7 +105,7 @@ def test_booleans_are_predicted_as_numbers_once_it_can_abstain(label, data):
     expected = np.where(accepted, never.predict(X), -1 if label == "auto" else label)
     np.testing.assert_array_equal(answers, expected)
     policy = AbstentionPolicy.from_json(model.policy_.to_json())
-    np.testing.assert_array_equal(policy.labels(apply_policy(policy, raw)), answers)
+    np.testing.assert_array_equal(label_decisions(policy, apply_policy(policy, raw)), answers)
     exec(model.policy_.to_python(), gate := {})
     for labels in (model.decide(X)["label"], policy.decide(raw)["label"]):
         assert labels.dtype == "boolean"

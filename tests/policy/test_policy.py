@@ -19,7 +19,14 @@ from skselect._lib.files import digest_json
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, ClassCalibration
 from skselect.policy import policy as policy_module
-from skselect.policy.policy import VERSION, External, apply_policy, count_at_quantiles, warn_if_far
+from skselect.policy.policy import (
+    VERSION,
+    External,
+    apply_policy,
+    count_at_quantiles,
+    label_decisions,
+    warn_if_far,
+)
 from skselect.policy.subgroups import GroupThresholds, PolicyShortlist
 from skselect.predictions.decisions import DecisionRule
 from tests.common import check_schema, mostly_slow
@@ -65,9 +72,10 @@ def test_decide_marks_what_is_not_sure_enough(policy):
     assert table["suggestion"].tolist() == ["no", "yes", "yes"]
     decisions = apply_policy(policy, np.array([[0.9, 0.1], [0.3, 0.7]]))
     with pytest.raises(ValueError, match=r"1 of 2 rows are not accepted.* no abstain_label"):
-        policy.labels(decisions)
-    assert policy.labels(apply_policy(policy, np.array([[0.9, 0.1]]))).tolist() == ["no"]
-    assert dataclasses.replace(policy, abstain_label="ask").labels(decisions).tolist()[1] == "ask"
+        label_decisions(policy, decisions)
+    assert label_decisions(policy, apply_policy(policy, np.array([[0.9, 0.1]]))).tolist() == ["no"]
+    asking = dataclasses.replace(policy, abstain_label="ask")
+    assert label_decisions(asking, decisions).tolist()[1] == "ask"
     for second in ([0.1, 0.95, 0.2], [0.1], [[0.1], [0.95]], [[0.1]], np.float32([[0.1], [0.95]])):
         expected = ["no" if p < 0.5 else "yes" for p in np.ravel(second)]  # one column: class 2
         assert policy.decide(second)["label"].tolist() == expected
