@@ -84,7 +84,7 @@ class InfeasibleTargetError(ValueError):
     remedy : str, default=""
         As the attribute.
     explain : callable, default=None
-        Returns the :class:`Refusal`, when one of its values is first read, or the error printed.
+        Returns the refusal, when one of its values is first read, or the error printed.
 
     Attributes
     ----------

@@ -132,8 +132,8 @@ class SelectiveClassifier(
     abstain_label : label, default="auto"
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
         booleans, "abstain" for strings; where that is a class, the next lower whole number, or
-        "abstain_". Without negative numbers (unsigned labels) it is the number after the largest
-        class. ``policy_.abstain_label`` says which. Once it can abstain, ``predict`` returns
+        ``"abstain_"``. Without negative numbers (unsigned labels) it is the number after the
+        largest class. ``policy_.abstain_label`` says which. Once it can abstain, ``predict`` returns
         booleans as 0 and 1, which scikit-learn's metrics can compare with False and True.
     n_jobs : int, default=None
         Folds of `cv` fitted at the same time.

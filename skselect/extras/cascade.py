@@ -150,7 +150,7 @@ class Cascade:
     # The rule applied --------------------------------------------------------------------
 
     def applied(self) -> dict[str, Any]:
-        """Return the rule as :func:`skselect._lib.decide.follow` takes it."""
+        """Return the rule as ``follow`` of the kernel takes it."""
         maps = [None if stage is None else stage.applied() for stage in self.calibrations]
         return {"names": [*self.names], "cuts": [*self.cuts, -np.inf], "calibrations": maps}
 

@@ -300,7 +300,8 @@ def test_decisions_that_an_encoding_cannot_write(frame, run, refuse):
 @pytest.mark.usefixtures("frame")
 def test_tune_keeps_several_guarantees_together(run):
     several = "--objective risk --target .1 --objective coverage --target .3"
-    assert "all of these guarantees hold" in run(f"tune t.csv {PROBA} {several} --out p.json").out
+    printed = run(f"tune t.csv {PROBA} {several} --out p.json").out
+    assert "At most 10 % of the answers are wrong; at least 30 % of all cases are" in printed
     made = sk.AbstentionPolicy.from_json(Path("p.json")).certificate
     assert [made.objective, *(one.objective for one in made.also)] == ["risk", "coverage"]
 
@@ -363,7 +364,7 @@ def test_out_of_reach_exits_with_three_and_writes_nothing(frame, refuse):
     write(frame.assign(site=frame["id"] % 300), "many.parquet")
     told = refuse(f"{AGAIN} many.parquet {PROBA} --target 0.01 --subgroups site", code=3)
     assert "in 300 subgroups (site) no threshold meets the target." in told
-    assert "\nand 250 more\n" in told
+    assert "\nand 290 more\n" in told
 
 
 @KINDS
