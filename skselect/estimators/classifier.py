@@ -133,8 +133,8 @@ class SelectiveClassifier(
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
         booleans, "abstain" for strings; where that is a class, the next lower whole number, or
         ``"abstain_"``. Without negative numbers (unsigned labels) it is the number after the
-        largest class. ``policy_.abstain_label`` says which. Once it can abstain, ``predict`` returns
-        booleans as 0 and 1, which scikit-learn's metrics can compare with False and True.
+        largest class. ``policy_.abstain_label`` says which. Once it can abstain, ``predict``
+        returns booleans as 0 and 1, which scikit-learn's metrics can compare with False and True.
     n_jobs : int, default=None
         Folds of `cv` fitted at the same time.
     verbose : int, default=0
