@@ -459,7 +459,7 @@ def test_the_seed_of_the_draw_stands_in_the_certificate():
     same, other = fit(7), found[8]
     assert same.certificate == replace(found[7].certificate, created=same.certificate.created)
     assert same.objective.method == found[7].objective.method != other.objective.method
-    assert "Rows or coins were drawn with the seed 7." in same.certificate.details()
+    assert "Rows or coins were drawn with the seed 7: " in same.certificate.details()
     for one in (*found.values(), fit(None), fit(np.random.RandomState(0))):
         made = one.certificate
         again = fit(made.seed).certificate

@@ -207,7 +207,8 @@ def _write_method(certificate: Certificate) -> str:
     delta = rounded(certificate.delta, 6, up=True)
     sentences = [f"Method: {', '.join(methods)}, delta {delta}{each}."]
     if certificate.seed is not None:
-        sentences.append(f"Rows or coins were drawn with the seed {certificate.seed}.")
+        drawn = f"Rows or coins were drawn with the seed {certificate.seed}"
+        sentences.append(f"{drawn}: the confidence is over the rows and these draws.")
     if words.FIXED in certificate.assumptions:
         sentences.append("The policy was fixed, so nothing was chosen on these rows.")
     if certificate.max_analyses > 1:

@@ -20,7 +20,7 @@ from skselect.bounds._pointwise import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
-from skselect.objectives import Objective, Risk
+from skselect.objectives import Best, Objective, Risk
 from skselect.policy.certificate import Caveat, Certificate, fingerprint
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.seen_rows import record_confidence
@@ -34,6 +34,7 @@ _SAME_ROWS = (
     "these rows also chose the threshold (skselect.thresholds.Shortlist({level:g}, share=0.5), in "
     "a terminal --shortlist {level:g} 0.5, sets rows apart)"
 )
+_NO_ERROR_RATE = "No error rate was asked for: that takes objective='risk', target=0.05."
 _SEVERAL = "several analyses of growing rows are planned"
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -244,6 +245,8 @@ class ThresholdSelection(_Selection):
             f"{self.objective.name}{value}; on the {self.curve.n_rows} rows that chose it, "
             f"coverage {self.coverage:.4g} and risk {self.risk:.4g}."
         )
+        if isinstance(self.objective, Best):
+            text = f"{text} {_NO_ERROR_RATE}"
         if self.shortlist is not None:
             text = f"{text}\n{self.shortlist}"
         return wrap(text)

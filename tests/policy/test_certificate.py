@@ -194,6 +194,8 @@ def test_a_certificate_of_losses_and_weights_counts_and_tells_the_mean(
     assert f"{alone.n_errors} errors" not in text
     drawn = f"Certified on {len(counted):,} of 1,200 rows, drawn in proportion to their weights."
     assert (drawn in text) is weighted
+    coins = "with the seed 0: the confidence is over the rows and these draws."
+    assert coins in text
 
 
 @given(st.floats(1e-9, 1e9), st.integers(2, 8))
