@@ -212,9 +212,12 @@ def _write(guarantee: objectives.Guarantee, threshold: float, sample: Sample) ->
     together = replace(outcomes, confidence=confidence)
     readings = replace(counted, confidence=confidence).read()
     counts = [_count(rows) for rows in readings]
+    has_coins = counted is not outcomes
+    if has_coins:
+        sample = sample.doubting(*certificates.note_coins(outcomes.toss(_SEED)))
     origin = replace(
         sample.pooled,
-        by_chance=counted is not outcomes,
+        by_chance=has_coins,
         reviewer=guarantee.review(readings[0], 1.0),
         refusal=_why_not(guarantee, counts),
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from skselect._lib.arrays import BoolArray
 from skselect._lib.checks.options import check_choice
+from skselect._lib.coins import Coins
 from skselect._lib.notebook import percent
 from skselect.policy.seen_rows import Overlap
 
@@ -224,4 +225,15 @@ MAY_HAVE_CHOSEN = Caveat(
     strikes=False,
 )
 NOTHING = Caveat("no threshold meets the target, so all cases are deferred")
+#: The probability of a certificate is over coins, too, and few differ from table to table.
+SHARED_COINS = Caveat(
+    "most of these rows equal another one, so users with such a table and the same seed share "
+    "their coins",
+    strikes=False,
+)
 GROUPED = Caveat("rows of the same group are not independent (groups= was given)", INDEPENDENT)
+
+
+def note_coins(coins: Coins) -> tuple[Caveat, ...]:
+    """Return the caveat where fewer than half of the rows have values of their own."""
+    return (SHARED_COINS,) if coins.share_distinct < 0.5 else NO_CAVEATS

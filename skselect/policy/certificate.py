@@ -62,6 +62,7 @@ from skselect.policy.caveats import (
     equal_classes as equal_classes,
     in_order as in_order,
     mixed_rows as mixed_rows,
+    note_coins as note_coins,
     other_classes as other_classes,
     others_trained as others_trained,
     trained_here as trained_here,

@@ -70,13 +70,16 @@ class ObjectiveOnRows:
             counted = outcomes.count(sample.seed, objective.largest_weight, cases=sample.cases)
         has_drawn_levels = sample.by_chance and isinstance(objective.method, LevelSequence)
         has_coins = counted is not outcomes
+        caveats = sample.caveats
+        if has_coins:
+            caveats = (*caveats, *certificates.note_coins(outcomes.toss(sample.seed)))
         curve = sample.sort(outcomes)
         readings = [Reading(curve, outcomes)]
         if objective.guarantees:
             readings = [_read(rows, outcomes, curve) for rows in counted.read()]
         return cls(
             objective=objective,
-            origin=replace(sample, by_chance=has_drawn_levels or has_coins),
+            origin=replace(sample, by_chance=has_drawn_levels or has_coins, caveats=caveats),
             curve=curve,
             readings=readings,
             bounded=sample.bounded,

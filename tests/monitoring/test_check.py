@@ -1073,3 +1073,17 @@ def test_copies_make_no_false_verdict_more_frequent(risk, word, times):
     tables = (read_again(seed, risk, times=times) for seed in range(n_draws))
     n_false = sum(check_policy(EVERYTHING, *table, target=0.05).verdict == word for table in tables)
     assert n_false <= stats.binom.ppf(0.999, n_draws, 0.05)
+
+
+@pytest.mark.parametrize(("n_levels", "shared"), [(5, True), (10**9, False)])
+def test_certify_says_where_users_share_their_coins(rng, n_levels, shared):
+    confidence = 0.9 + 0.1 * np.ceil(n_levels * rng.random(300)) / n_levels
+    proba = np.column_stack([1 - confidence, confidence])
+    truth = [0, *[1] * 299]
+    costs = {"decision": "min_cost", "cost_matrix": [[0, 1], [2, 0]]}
+    policy = select_threshold(
+        Predictions.from_proba(truth, proba, **costs), objective=Risk(0.5, method="empirical")
+    ).policy
+    certificate = certify(policy, truth, proba, objective="risk", target=0.5)
+    assert certificate.target == 0.5
+    assert ("share their coins" in unwrap(certificate.details())) is shared

@@ -198,6 +198,17 @@ def test_a_certificate_of_losses_and_weights_counts_and_tells_the_mean(
     assert coins in text
 
 
+@pytest.mark.parametrize(
+    ("n_levels", "loss", "shared"), [(40, 0.1, True), (10**9, 0.1, False), (40, 0.0, False)]
+)
+def test_a_certificate_says_where_users_share_their_coins(rng, n_levels, loss, shared):
+    confidence = np.ceil(n_levels * rng.random(400)) / n_levels
+    rows = Outcomes(np.full(400, loss), confidence)
+    certificate = select_threshold(rows, objective="risk", target=0.3).certificate
+    assert certificate.is_certified
+    assert ("share their coins" in read_certificate(certificate)) is shared
+
+
 @given(st.floats(1e-9, 1e9), st.integers(2, 8))
 def test_a_proven_bound_is_never_printed_closer_than_it_is(bound, digits):
     dust = 1e-11 * bound  # what 0.07 + 1e-17 has too much is not printed
