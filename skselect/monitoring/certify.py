@@ -213,13 +213,14 @@ def _write(guarantee: objectives.Guarantee, threshold: float, sample: Sample) ->
     readings = replace(counted, confidence=confidence).read()
     counts = [_count(rows) for rows in readings]
     has_coins = counted is not outcomes
-    if has_coins:
+    refusal = _why_not(guarantee, counts)
+    if has_coins and not refusal:
         sample = sample.doubting(*certificates.note_coins(outcomes.toss(_SEED)))
     origin = replace(
         sample.pooled,
         by_chance=has_coins,
         reviewer=guarantee.review(readings[0], 1.0),
-        refusal=_why_not(guarantee, counts),
+        refusal=refusal,
     )
     n_entries = int(np.any(accepted))
     working_point = RiskCoverageCurve.from_outcomes(together).working_point(n_entries)
