@@ -212,20 +212,30 @@ def _write(guarantee: objectives.Guarantee, threshold: float, sample: Sample) ->
     together = replace(outcomes, confidence=confidence)
     readings = replace(counted, confidence=confidence).read()
     counts = [_count(rows) for rows in readings]
-    has_coins = counted is not outcomes
-    refusal = _why_not(guarantee, counts)
-    if has_coins and not refusal:
-        sample = sample.doubting(*certificates.note_coins(outcomes.toss(_SEED)))
-    origin = replace(
-        sample.pooled,
-        by_chance=has_coins,
-        reviewer=guarantee.review(readings[0], 1.0),
-        refusal=refusal,
-    )
+    origin = _describe_origin(sample, guarantee, readings[0], counts)
     n_entries = int(np.any(accepted))
     working_point = RiskCoverageCurve.from_outcomes(together).working_point(n_entries)
     certificate = Certificate.of(guarantee, threshold, working_point, counts, origin)
     return replace(certificate, method=objectives.FIXED_METHOD)
+
+
+def _describe_origin(
+    sample: Sample,
+    guarantee: objectives.Guarantee,
+    first_reading: Outcomes,
+    counts: Sequence[objectives.Counts],
+) -> Sample:
+    """Return what is known of the rows, and note shared coins where they certify."""
+    outcomes = sample.outcomes.all_counted
+    refusal = _why_not(guarantee, counts)
+    if outcomes.needs_coins and not refusal:
+        sample = sample.doubting(*certificates.note_coins(outcomes.toss(_SEED)))
+    return replace(
+        sample.pooled,
+        by_chance=outcomes.needs_coins,
+        reviewer=guarantee.review(first_reading, 1.0),
+        refusal=refusal,
+    )
 
 
 def _count(rows: Outcomes) -> objectives.Counts:
