@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr, bdtrc, chdtrc, gammaln, ndtr, xlog1py, xlogy
 
-from skselect._lib.arrays import ROUNDING, FloatArray, IntArray
+from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, stays_within
 from skselect._lib.checks import options as option_checks, warn_user
 from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test
 from skselect._lib.keywords import WeighedRowOptions, share_options
@@ -69,7 +69,7 @@ def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1
     n_blocks = np.diff(np.append(starts, len(size)))
     bin_size = np.repeat(np.add.reduceat(size, starts), n_blocks)
     bin_right = np.repeat(np.add.reduceat(right, starts), n_blocks)
-    rejected = binomial_p_values(bin_right, bin_size, confidence) <= alpha
+    rejected = stays_within(binomial_p_values(bin_right, bin_size, confidence), alpha)
     return float(100.0 * np.sum(size[rejected]) / np.sum(size))
 
 

@@ -379,7 +379,8 @@ def tce(rows, alpha=0.05, n_min=10, n_max=1000):
     for part in pava_bc(rows, n_min, n_max):
         n, k = int(weight_of(part)), int(right_weight(part))
         for row in part:
-            if binomtest(k, n, float(row.confidence)).pvalue <= alpha:
+            p_value = binomtest(k, n, float(row.confidence)).pvalue
+            if p_value <= alpha or math.isclose(p_value, alpha, rel_tol=1e-12):
                 refuted += row.weight
     return 100 * refuted / weight_of(rows)
 
