@@ -54,10 +54,13 @@ numpydoc_xref_param_type = False
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
 
+#: The tasks of the gallery, in the order in which users meet them.
+GALLERY = ("choose", "certify", "compare", "costs_and_people", "run")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
+    "subsection_order": [f"../examples/{task}" for task in GALLERY],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,

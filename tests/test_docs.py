@@ -23,7 +23,7 @@ from skselect.thresholds import rows_needed
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = PAGES[0].read_text()
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
@@ -98,10 +98,11 @@ def test_links_between_pages_lead_somewhere():
         prose = re.sub(r"(?s)```.*?```|`[^`\n]*`", "", page.read_text())
         for target in re.findall(r"\]\(([^)#\s]+)", prose):
             example = re.search(
-                r"gallery/(?:images/sphx_glr_)?(plot\w+?)(?:_\d{3}\.png|\.rst)$", target
+                r"gallery/((?:\w+/)?)(?:images/sphx_glr_)?(plot\w+?)(?:_\d{3}\.png|\.rst)$", target
             )
             if example:
-                assert (ROOT / "examples" / f"{example[1]}.py").exists(), (page, target)
+                task, name = example.groups()
+                assert (ROOT / "examples" / task / f"{name}.py").exists(), (page, target)
             # API and gallery are written by the build.
             elif "://" not in target and not re.search(r"(^|/)(api|gallery)/", target):
                 assert (page.parent / target).exists(), (page, target)

@@ -1,6 +1,6 @@
 """
-A certified threshold for XGBoost
-=================================
+Certify a threshold for XGBoost
+===============================
 
 At most 2 % of its answers are wrong: fresh rows choose the threshold, and a certificate guarantees
 it.

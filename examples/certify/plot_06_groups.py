@@ -1,6 +1,6 @@
 """
-One guarantee, many groups
-==========================
+Keep the guarantee in every group
+=================================
 
 A guarantee about all cases together may be broken in a group. ``group_by=`` gives each group a
 threshold and a certificate of its own.

@@ -1,6 +1,6 @@
 """
-Answers of language models, judged by a person
-==============================================
+Certify answers of language models that a person has judged
+===========================================================
 
 Two small language models complete words. A person has judged some answers, and each has a score.
 """
@@ -22,7 +22,7 @@ from skselect import (
 # %%
 # Each line is a case: what the model saw, its answer, the log-probability of this answer, those
 # of five samples, and a verdict on the cases that were drawn for one.
-folder = next(x for x in map(Path, ("docs/data", "../docs/data")) if x.is_dir())
+folder = next(x for x in map(Path, ("docs/data", "../../docs/data")) if x.is_dir())
 tables = {
     name: pd.read_json(folder / f"{name}.jsonl.gz", lines=True)[:1500]
     for name in ("small", "large")

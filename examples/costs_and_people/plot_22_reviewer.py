@@ -1,6 +1,6 @@
 """
-A reviewer who errs too
-=======================
+Plan for a reviewer who errs too
+================================
 
 Machine and reviewer together are wrong in at most 6 % of all cases. The machine answers as many
 cases as this allows.

@@ -1,6 +1,6 @@
 """
-A ROC curve that counts confidence
-==================================
+Draw a ROC curve that counts confidence
+=======================================
 
 The weight of each row is the confidence in its predicted class. Where the curve lies above the
 plain one (dashed), the classifier is surer of the rows that it ranks well.

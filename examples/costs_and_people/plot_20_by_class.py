@@ -1,5 +1,5 @@
 """
-How many of each class are missed?
+Count what is missed in each class
 ==================================
 
 The confusion matrix of a classifier that may abstain has one more column: the cases that a person

@@ -1,6 +1,6 @@
 """
-CWSA against the threshold
-==========================
+Read CWSA beside coverage at every threshold
+============================================
 
 CWSA rewards confident right answers and punishes confident wrong ones; CWSA+ leaves the punishment
 out. Both are about the accepted rows, so read them beside coverage.

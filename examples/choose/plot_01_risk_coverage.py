@@ -1,6 +1,6 @@
 """
-What abstaining gains
-=====================
+See what abstaining gains
+=========================
 
 Sort the answers of a classifier from the surest down and cut: each cut has a coverage (the share of
 cases that are answered) and a selective risk (the share of errors among the answers).

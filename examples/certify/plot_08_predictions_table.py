@@ -1,6 +1,6 @@
 """
-A table of predictions of any model
-===================================
+Certify a table of predictions of any model
+===========================================
 
 A deep net, an LLM, a service: often there is no estimator, only a table of its predictions.
 """

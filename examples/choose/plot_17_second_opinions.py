@@ -1,6 +1,6 @@
 """
-Second opinions
-===============
+Find more of the errors with second opinions
+============================================
 
 The same classifier with the same answers, ranked by two confidences: its own, and one that is
 learnt with the help of a forest.

@@ -1,6 +1,6 @@
 """
-A random split of the past
-==========================
+Certify on the latest rows when the world changes
+=================================================
 
 Rows arrive in the order of time, and the world changes. A threshold from a random split keeps its
 guarantee for the past. One from the latest rows holds for the rows that come next.

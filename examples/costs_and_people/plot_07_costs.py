@@ -1,6 +1,6 @@
 """
-Errors that cost differently
-============================
+Decide when errors cost differently
+===================================
 
 A missed cancer costs 20, a false alarm 1. Each case gets the answer of the least expected cost, or
 is deferred.

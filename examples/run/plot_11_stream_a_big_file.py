@@ -1,6 +1,6 @@
 """
-Stream a big file
-=================
+Read more rows than memory holds
+================================
 
 Two million predictions in Parquet files, counted piece by piece. The resulting state gives the same
 bits as all rows in memory, and thresholds and pictures can be made from it.

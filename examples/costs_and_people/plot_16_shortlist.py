@@ -1,6 +1,6 @@
 """
-Name the probable answers of deferred cases
-===========================================
+Suggest a few answers for deferred cases
+========================================
 
 Where it abstains, the classifier names a few classes. The truth is among them in 95 of 100 cases.
 """
@@ -26,15 +26,16 @@ tuner.fit(X, y)
 print(tuner.certificate_)
 
 # %%
-# Eight deferred digits with their lists. The truth is written below.
+# Six deferred digits with their lists. The truth is written below.
 decided = tuner.decide(X_new)
 deferred = np.flatnonzero(~decided["accepted"])
 lists, truth = decided["shortlist"][deferred].tolist(), y_new[deferred]
 listed = np.array([answer in names for answer, names in zip(truth, lists, strict=True)])
-_, axes = plt.subplots(2, 4, figsize=(8, 5), layout="constrained")
+_, axes = plt.subplots(2, 3, layout="constrained")
 for ax, row, names, true in zip(axes.flat, deferred, lists, truth, strict=False):
-    ax.imshow(X_new[row].reshape(8, 4), cmap="gray_r", aspect=0.5)
-    ax.set(xticks=[], yticks=[], title=" or ".join(map(str, names)))
+    ax.imshow(X_new[row].reshape(8, 4), cmap="gray_r", aspect=0.5, interpolation="bicubic")
+    ax.set(xticks=[], yticks=[])
+    ax.set_title(" or ".join(map(str, names)), size=18)
     ax.set_xlabel(f"it is {true}" if true in names else f"it is {true}: not listed")
 plt.show()
 

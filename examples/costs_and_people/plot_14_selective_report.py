@@ -1,6 +1,6 @@
 """
-A report for the people who decide
-==================================
+Write a report for the people who decide
+========================================
 
 ``selective_report`` begins with three numbers: how many cases are answered, how many answers are
 wrong, and how many cases wait for a person. Below it says how far the confidence can be trusted,
