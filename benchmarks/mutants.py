@@ -266,8 +266,8 @@ MUTANTS = [
     _mutant("estimators/tuner.py", "wants_exact and not self._refits and",
             "wants_exact and", "estimators/test_tuner.py"),
     # Cascades: a tie that goes on, a rule from the rows that certify, costs and counts.
-    _mutant("_lib/decide.py", "going = going[row_max(said) < cut]",
-            "going = going[row_max(said) <= cut]", "extras/test_cascade.py"),
+    _mutant("_lib/decide.py", "going = going[row_max(scores) < cut]",
+            "going = going[row_max(scores) <= cut]", "extras/test_cascade.py"),
     _mutant("extras/join.py", "rule.join({name: part.take(~plans) for",
             "rule.join({name: part for", "extras/test_join.py"),
     _mutant("extras/join.py", "best - max_loss * (n_steps - k) / n_steps",

@@ -82,10 +82,10 @@ class Coins:
         shared = np.flatnonzero(pd.Series(self.keys).duplicated(keep=False))
         if len(shared) == 0:
             return occurrences
-        codes, first = _factorize(self.keys[shared])
+        codes, first_rows = _factorize(self.keys[shared])
         in_order = pd.Series(codes).groupby(codes).cumcount().to_numpy()
         columns = [values[shared] for values in self._numbers]
-        if all(np.array_equal(column, column[first[codes]]) for column in columns):
+        if all(np.array_equal(column, column[first_rows[codes]]) for column in columns):
             occurrences[shared] = in_order
             return occurrences
         # Rows of one key may differ in their last digits: then their order must not matter.
@@ -98,9 +98,9 @@ class Coins:
 def _factorize(keys: Bits) -> tuple[IntArray, IntArray]:
     """Return the number of each key, and the first row of each."""
     codes, uniques = pd.factorize(keys)
-    first = np.empty(len(uniques), dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    return codes, first
+    first_rows = np.empty(len(uniques), dtype=np.int64)
+    first_rows[codes[::-1]] = np.arange(len(codes))[::-1]
+    return codes, first_rows
 
 
 def round_digits(values: FloatArray) -> Bits:

@@ -40,7 +40,7 @@ OWN_FEATURES = ("logit", "lead", "entropy")
 def decide_rows(
     policy: Policy,
     scores: Array,
-    given: Array | None = None,
+    y_pred: Array | None = None,
     auxiliary_proba: Mapping[str, Array] | None = None,
     subgroups: tuple[Array, list[Any]] | None = None,
 ) -> tuple[Array, Array, Array, Array]:
@@ -53,7 +53,7 @@ def decide_rows(
     ----------
     policy : mapping
     scores : ndarray of shape (n, K), or (n,) for the decision values of two classes
-    given : ndarray of shape (n,), default=None
+    y_pred : ndarray of shape (n,), default=None
         Codes of the classifier's own answers, where the policy takes them.
     auxiliary_proba : dict of ndarray, default=None
         What a learned confidence asks beside the scores.
@@ -65,7 +65,7 @@ def decide_rows(
     rated = None
     undecided = missing = None
     if confidence_shows_zeros(policy, table):
-        rated = rate_rows(policy, table, given, auxiliary_proba)
+        rated = rate_rows(policy, table, y_pred, auxiliary_proba)
     if rated is None or not rated[2].min(initial=1.0) > 0.0:  # NaN is not above 0
         missing, names_none = find_undecided(table, policy.get("response", "predict_proba"))
         if missing is not None or names_none is not None:
@@ -73,7 +73,7 @@ def decide_rows(
             table = spread(table, undecided)
             rated = None
     if rated is None:
-        rated = rate_rows(policy, table, given, auxiliary_proba)
+        rated = rate_rows(policy, table, y_pred, auxiliary_proba)
     proba, answers, confidence = rated
     calibration = policy["calibration"]
     if calibration is not None and calibration["scope"] == "confidence":
@@ -88,14 +88,14 @@ def decide_rows(
 
 
 def rate_rows(
-    policy: Policy, table: Array, given: Array | None, auxiliary_proba: Mapping[str, Array] | None
+    policy: Policy, table: Array, y_pred: Array | None, auxiliary_proba: Mapping[str, Array] | None
 ) -> tuple[Array, Array, Array]:
     """Return calibrated probabilities, answers, and confidences before they are calibrated."""
     calibration = policy["calibration"]
     proba = table
     if calibration is not None and calibration["scope"] == "probabilities":
         proba = calibrate(calibration, table)
-    answers = choose(policy, proba, given)
+    answers = choose(policy, proba, y_pred)
     return proba, answers, rate(policy, proba, answers, auxiliary_proba)
 
 
@@ -222,35 +222,37 @@ def follow(
     ask : callable
         Returns what a stage says of some rows.
     """
-    proba, stage = np.full((n, n_classes), np.nan), np.zeros(n, dtype=np.int64)
+    proba = np.full((n, n_classes), np.nan)
+    stage = np.zeros(n, dtype=np.int64)
     going = np.arange(n)
     for k, cut in enumerate(cascade["cuts"]):
         if len(going) == 0:
             break
         stage[going] = k
-        said = ask(k, going)
-        known = ~np.isnan(said).any(axis=1)
-        proba[going[~known]] = np.nan
-        going, said = going[known], said[known]
+        scores = ask(k, going)
+        is_complete = ~np.isnan(scores).any(axis=1)
+        proba[going[~is_complete]] = np.nan
+        going = going[is_complete]
+        scores = scores[is_complete]
         if cascade["calibrations"][k] is not None:
-            names_none = row_max(said) == 0.0
-            said = calibrate_stage(cascade["calibrations"][k], np.ascontiguousarray(said))
+            names_none = row_max(scores) == 0.0
+            scores = calibrate_stage(cascade["calibrations"][k], np.ascontiguousarray(scores))
             if n_classes > 1:  # a row of zeros stays one: none of the classes
-                said[names_none] = 0.0
-        proba[going] = said
-        going = going[row_max(said) < cut]
+                scores[names_none] = 0.0
+        proba[going] = scores
+        going = going[row_max(scores) < cut]
     return proba, stage
 
 
 def follow_tables(
-    cascade: Policy, given: Any, n_classes: int, check: Callable[[Any, str], Array]
+    cascade: Policy, y_proba: Any, n_classes: int, check: Callable[[Any, str], Array]
 ) -> tuple[Array, Array]:
     """Follow a cascade through the tables of its stages; see :func:`follow`.
 
     Parameters
     ----------
     cascade : mapping
-    given : mapping from stage to table, or the table of the first stage
+    y_proba : mapping from stage to table, or the table of the first stage
         Later tables may hold NaN in whole rows, where the stage was not asked.
     n_classes : int
         1 for confidences.
@@ -258,33 +260,33 @@ def follow_tables(
         Checks a table without such rows; it gets the table and its name.
     """
     names = cascade["names"]
-    tables = given if isinstance(given, Mapping) else {names[0]: given}
+    tables = y_proba if isinstance(y_proba, Mapping) else {names[0]: y_proba}
     if not {names[0]} <= set(tables) <= set(names):
         raise ValueError(
             f"y_proba: this policy asks the stages {names} in turn; pass a dict of their tables, "
             f"the first one at least, got {list(tables)}."
         )
-    said = {x: read_stage(tables[x], f"y_proba[{x!r}]", n_classes, check) for x in tables}
-    n = len(said[names[0]])
-    for name, table in said.items():
+    scores = {x: read_stage(tables[x], f"y_proba[{x!r}]", n_classes, check) for x in tables}
+    n = len(scores[names[0]])
+    for name, table in scores.items():
         if len(table) != n:
             raise ValueError(
                 f"y_proba[{name!r}] has {len(table)} rows, but the first stage has {n}."
             )
-    each = [said.get(name, np.full((n, n_classes), np.nan)) for name in names]
+    each = [scores.get(name, np.full((n, n_classes), np.nan)) for name in names]
     return follow(cascade, n, n_classes, lambda k, rows: each[k][rows])
 
 
 def follow_to_end(
-    cascade: Policy, given: Any, n_classes: int, check: Callable[[Any, str], Array]
+    cascade: Policy, y_proba: Any, n_classes: int, check: Callable[[Any, str], Array]
 ) -> tuple[Array, Array]:
     """Follow a cascade as :func:`follow_tables` does; no row may wait."""
-    if not isinstance(given, Mapping):
+    if not isinstance(y_proba, Mapping):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"y_proba: this policy asks the stages {cascade['names']} in turn; pass a dict of "
             "what each of them says, such as tuner.raw_scores(X)."
         )
-    proba, stage = follow_tables(cascade, given, n_classes, check)
+    proba, stage = follow_tables(cascade, y_proba, n_classes, check)
     waits = np.flatnonzero(np.isnan(proba).any(axis=1))
     if len(waits):
         raise ValueError(
@@ -294,21 +296,25 @@ def follow_to_end(
     return proba, stage
 
 
-def read_stage(given: Any, name: str, n_classes: int, check: Callable[[Any, str], Array]) -> Array:
+def read_stage(
+    y_proba: Any, name: str, n_classes: int, check: Callable[[Any, str], Array]
+) -> Array:
     """Return the checked table of a stage, with NaN in rows where it was not asked."""
-    values = as_plain(given, name)
+    values = as_plain(y_proba, name)
     if values.dtype.kind != "f" or not np.isnan(values).any():
-        return check(given, name)
-    asked = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
+        return check(y_proba, name)
+    has_scores = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
     table = np.full((len(values), n_classes), np.nan)
-    if asked.any():
-        table[asked] = check(given[asked] if hasattr(given, "loc") else values[asked], name)
+    if has_scores.any():
+        rows = y_proba[has_scores] if hasattr(y_proba, "loc") else values[has_scores]
+        table[has_scores] = check(rows, name)
     return table
 
 
 def check_decision_values(policy: Policy, values: Array) -> Array:
     """Return checked decision values."""
-    n, n_classes = len(np.atleast_1d(values)), len(policy["classes"])
+    n = len(np.atleast_1d(values))
+    n_classes = len(policy["classes"])
     wanted = (n,) if n_classes == 2 else (n, n_classes)
     if values.shape == (0,) or (n_classes == 2 and values.shape[1:] == (1,)):
         values = values.reshape(wanted)
@@ -325,11 +331,11 @@ def check_decision_values(policy: Policy, values: Array) -> Array:
 # Calibration ----------------------------------------------------------------------------------
 
 
-def calibrate_stage(calibration: Policy, said: Array) -> Array:
+def calibrate_stage(calibration: Policy, scores: Array) -> Array:
     """Return what a stage says, calibrated: probabilities, or the one column of a confidence."""
     if calibration["scope"] == "confidence":
-        return calibrate_confidence(calibration, said[:, 0])[:, None]
-    return calibrate(calibration, said)
+        return calibrate_confidence(calibration, scores[:, 0])[:, None]
+    return calibrate(calibration, scores)
 
 
 def calibrate(calibration: Policy, scores: Array) -> Array:
@@ -457,10 +463,10 @@ MAPS: dict[str, Callable[..., Array]] = {
 # Answers and confidence -----------------------------------------------------------------------
 
 
-def choose(policy: Policy, proba: Array, given: Array | None = None) -> Array:
+def choose(policy: Policy, proba: Array, y_pred: Array | None = None) -> Array:
     """Return the code of each answer: given, cheapest on average, or most probable."""
     if policy["decision"] == "estimator":
-        return np.asarray(given)
+        return np.asarray(y_pred)
     if policy["decision"] == "min_cost":
         return np.argmin(expected_costs(proba, policy["cost_matrix"]), axis=1)
     return row_argmax(proba)
@@ -480,16 +486,17 @@ def row_argmax(table: Array) -> Array:
     """Return the position of the largest number of each row, the first of equal ones."""
     if table.shape[1] > FEW:
         return np.asarray(table.argmax(axis=1))
-    found = np.zeros(len(table), dtype=np.int64)
+    columns = np.zeros(len(table), dtype=np.int64)
     for start in range(0, len(table), SPAN):
         rows = slice(start, start + SPAN)
-        largest, place = table[rows, 0], found[rows]
+        largest = table[rows, 0]
+        place = columns[rows]
         for k in range(1, table.shape[1]):
             larger = table[rows, k] > largest
             place[:] = larger if k == 1 else np.where(larger, k, place)
             if k + 1 < table.shape[1]:
                 largest = np.maximum(largest, table[rows, k])
-    return found
+    return columns
 
 
 def row_max(table: Array, place: Array | None = None) -> Array:
@@ -665,14 +672,14 @@ def read_auxiliary(
     check_vector: Callable[[Any, str], Array],
 ) -> dict[str, Array]:
     """Return what a learned confidence asks beside the scores of `n` rows, checked, by name."""
-    found = {}
+    auxiliary_proba = {}
     for name, values in check_asked(policy, auxiliary).items():
         place = f"auxiliary[{name!r}]"
         check = check_table if policy["asks"][name] else check_vector
-        found[name] = check(values, place)
-        if len(found[name]) != n:
-            raise ValueError(f"{place} has {len(found[name])} rows, but y_proba has {n}.")
-    return found
+        auxiliary_proba[name] = check(values, place)
+        if len(auxiliary_proba[name]) != n:
+            raise ValueError(f"{place} has {len(auxiliary_proba[name])} rows, but y_proba has {n}.")
+    return auxiliary_proba
 
 
 def find_features(
@@ -712,12 +719,12 @@ def describe_answers(
     answer = chosen(others, y_pred)
     others[np.arange(len(others)), y_pred] = 0.0
     second = others.max(axis=1)
-    own = {
+    features = {
         "logit": logit(answer),
         "lead": np.log(keep_inside(answer)) - np.log(keep_inside(second)),
         "entropy": normalized_entropy(y_proba),
     }
-    return own | {
+    return features | {
         name: logit(chosen(table, y_pred)) if table.ndim == 2 else table
         for name, table in auxiliary_proba.items()
     }
@@ -747,19 +754,19 @@ def find_thresholds(
     if policy["groups"] is None:
         return np.full(len(confidence), policy["threshold"])
     codes, keys = (answers, policy["classes"].tolist()) if subgroups is None else subgroups
-    known = policy["groups"]["thresholds"]
-    unknown = np.array([*(key not in known for key in keys), True])[codes]  # the last: code -1
+    thresholds = policy["groups"]["thresholds"]
+    unknown = np.array([*(key not in thresholds for key in keys), True])[codes]  # the last: code -1
     unknown &= ~np.isnan(confidence)  # these are deferred in any subgroup
     if np.any(unknown):
         names = sorted({str(keys[code]) for code in np.unique(codes[unknown]) if code >= 0})
         message = (
             f"subgroups: {np.sum(unknown)} rows belong to no {policy['groups']['by']} that has a "
-            f"threshold ({names[:5] or ['missing']}; known: {list(known)[:10]})"
+            f"threshold ({names[:5] or ['missing']}; known: {list(thresholds)[:10]})"
         )
         if policy["groups"]["unseen"] == "raise":
             raise ValueError(f"{message}. With unseen='abstain' they are deferred instead.")
         warn_user(f"{message}; they are deferred.")
-    return np.array([*(known.get(key, math.inf) for key in keys), math.inf])[codes]
+    return np.array([*(thresholds.get(key, math.inf) for key in keys), math.inf])[codes]
 
 
 def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -804,9 +811,11 @@ INNER = {__name__.partition(".")[0], "sklearn", "joblib"}
 
 def warn_user(message: str) -> None:
     """Warn at the user's line: the innermost one that is not in the packages of `INNER`."""
-    level, frame = 1, currentframe()
+    level = 1
+    frame = currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
-        level, frame = level + 1, frame.f_back
+        level += 1
+        frame = frame.f_back
     warnings.warn(message, stacklevel=level)
 
 

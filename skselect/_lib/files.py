@@ -191,12 +191,12 @@ def restore_stored(
     """Rebuild what a JSON file holds; refuse another schema or version, and damaged values."""
     if not isinstance(stored, dict) or stored.get("schema") != schema:
         raise ValueError(f"This JSON is no {what}: its 'schema' is not {schema!r}.")
-    found = stored.get("version")
-    if type(found) is not int or found != version:
+    stored_version = stored.get("version")
+    if type(stored_version) is not int or stored_version != version:
         raise ValueError(
-            f"This {what} has the format version {found!r}, but this skselect reads version "
-            f"{version}: for a higher one update skselect; a lower one was never released, so "
-            "make it again."
+            f"This {what} has the format version {stored_version!r}, but this skselect reads "
+            f"version {version}: for a higher one update skselect; a lower one was never released, "
+            "so make it again."
         )
     try:
         return restore(stored)

@@ -469,15 +469,15 @@ def _survival_chances(
     steps = [_step_distribution(step, risk) for step in np.diff(ends).tolist()]
     # By count. Below the surviving ones a walk has crossed. Above them, in the tail that was cut
     # off, it counts as never crossing.
-    staying = np.ones(low + len(state) + max(size, *(first + len(pmf) for first, pmf in steps)))
+    staying = np.ones(low + len(state) + max(size, *(start + len(pmf) for start, pmf in steps)))
     staying[:low] = 0.0
     chances = np.empty((len(alive), size))
     end = 0
-    for row, (low, state), (first, pmf) in zip(
+    for row, (low, state), (start, pmf) in zip(
         chances[::-1], reversed(alive), reversed(steps), strict=True
     ):
         row[:] = staying[low : low + size]
-        reached = staying[low + first :][: len(state) + len(pmf) - 1]
+        reached = staying[low + start :][: len(state) + len(pmf) - 1]
         added = _add_step(reached, pmf[::-1])
         staying[low : low + len(state)] = added[len(pmf) - 1 : len(reached)]
         staying[low + len(state) : end] = 1.0
@@ -567,10 +567,10 @@ def _surviving(ranks: IntArray, limits: IntArray, risk: float) -> Iterator[tuple
     tops = np.ceil(ranks * risk + _spread(ranks, risk)).astype(np.int64)
     tops = np.maximum(tops, limits)
     for k, limit, top in zip(ranks.tolist(), limits.tolist(), tops.tolist(), strict=True):
-        first, pmf = _step_distribution(k - rank, risk)
+        start, pmf = _step_distribution(k - rank, risk)
         rank = k
         state = _add_step(state, pmf)
-        low += first
+        low += start
         crossed = max(limit - low + 1, 0)
         state = state[crossed : top - low + 1]
         low += crossed

@@ -255,12 +255,12 @@ def smallest_rank(n: int, share: float) -> int:
     return k
 
 
-def least_count(enough: Callable[[int], bool], share: float = 0.0, first: int = 1) -> int:
+def least_count(enough: Callable[[int], bool], share: float = 0.0, start: int = 1) -> int:
     """Return the least whole number that is enough, or one larger by at most a `share` of it.
 
-    It doubles `first` until that is enough, then bisects between the last two.
+    It doubles `start` until that is enough, then bisects between the last two.
     """
-    high = first
+    high = start
     while not enough(high):
         high *= 2
     low = high // 2

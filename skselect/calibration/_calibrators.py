@@ -530,18 +530,18 @@ class SoftmaxTemperature(Safeguarded):
 
     def fit(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> SoftmaxTemperature:
         """Fit the temperature and the share to logits of shape (n, K) and class codes."""
-        known = (weight > 0) & ~np.isnan(logits).any(axis=1)  # a fold may not know a class
-        if not np.any(known):
+        is_complete = (weight > 0) & ~np.isnan(logits).any(axis=1)  # a fold may not know a class
+        if not np.any(is_complete):
             raise ValueError(
                 "calibration='temperature' needs rows with decision values for all classes, but "
                 "every fold lacks a class; use stratified folds, or a calibration with one map "
                 "per class such as 'platt'."
             )
         row_checks.warn_small_weights(weight, "TemperatureCalibrator")
-        _check_sizes("scores", logits[known], _LEAST_SIZE, _LARGEST_SIZE)
-        logits = logits[known]
-        codes = codes[known]
-        weight = weight[known]
+        _check_sizes("scores", logits[is_complete], _LEAST_SIZE, _LARGEST_SIZE)
+        logits = logits[is_complete]
+        codes = codes[is_complete]
+        weight = weight[is_complete]
         leads, scale = _scale_logits(logits, weight)
         row = np.arange(len(codes))
 
@@ -561,13 +561,13 @@ class SoftmaxTemperature(Safeguarded):
 def _scale_logits(logits: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
     """Return how far logits are above the first one, in units of the mean lead, and this unit."""
     # The mean lead of the first class over the second; of two classes, the mean |log-odds|.
-    second, first = np.partition(logits, -2, axis=1)[:, -2:].T
-    lead = float(np.average(first - second, weights=weight))
+    runner_up, leader = np.partition(logits, -2, axis=1)[:, -2:].T
+    lead = float(np.average(leader - runner_up, weights=weight))
     mean = logits.mean(axis=1)
-    spread = float(np.average(first - mean, weights=weight))
+    spread = float(np.average(leader - mean, weights=weight))
     # If two classes always lead together, the difference between them is too small as a scale.
     scale = max(lead, spread / 100.0) or 1.0
-    leads = (logits - first[:, None]) / scale
+    leads = (logits - leader[:, None]) / scale
     return np.maximum(leads, -_FARTHEST), scale
 
 

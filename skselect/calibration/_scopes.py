@@ -199,13 +199,13 @@ def _fit_maps(
     positives = [1] if n_columns == 1 else range(n_columns)
     maps: list[Any] = []
     for column, k in zip(columns, positives, strict=True):
-        known = ~np.isnan(column)
-        outcome = (codes[known] == k).astype(np.float64)
+        has_score = ~np.isnan(column)
+        outcome = (codes[has_score] == k).astype(np.float64)
         # The first map may warn about the weights; the others would repeat it.
         warnings_once = silence_repeats() if maps else nullcontext()
         with warnings_once:
             fitted = calibrators.fit_map(
-                template, column[known], outcome, weight[known], is_proba=is_proba
+                template, column[has_score], outcome, weight[has_score], is_proba=is_proba
             )
         maps.append(fitted)
     return tuple(maps)
@@ -229,14 +229,14 @@ def _describe(calibrator: Any, kind: str, response: str, offset: float | None) -
 
 def _apply_where_known(fitted: Any, column: FloatArray) -> FloatArray:
     """Return the probabilities of a column of scores, 0 where the score is nan."""
-    known = ~np.isnan(column)
+    has_score = ~np.isnan(column)
     if isinstance(fitted, calibrators.SoftmaxTemperature):
-        return fitted.predict(np.where(known, column, -np.inf))
-    if known.all():  # no copy of the rows
+        return fitted.predict(np.where(has_score, column, -np.inf))
+    if has_score.all():  # no copy of the rows
         return calibrators.apply_map(fitted, column)
     mapped = np.zeros(len(column))
-    if known.any():
-        mapped[known] = calibrators.apply_map(fitted, column[known])
+    if has_score.any():
+        mapped[has_score] = calibrators.apply_map(fitted, column[has_score])
     return mapped
 
 

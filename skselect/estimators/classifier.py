@@ -599,7 +599,7 @@ class SelectiveClassifier(
 
     _parameters: ClassVar[dict[str, Any]] = {
         "decision": DECISIONS,
-        "calibration": partial(option_checks.check_calibration, known=[*CALIBRATORS, "auto"]),
+        "calibration": partial(option_checks.check_calibration, calibrators=[*CALIBRATORS, "auto"]),
         "calibration_scope": SCOPES,
         "cv": check_cv,
     }

@@ -264,10 +264,10 @@ def read_subgroups(subgroups: Any, n: int) -> tuple[Array, list[Any]]:
         for row in rows:
             find_key(row)
         raise
-    known = list(dict.fromkeys(key for key in keys.values() if key is not None))
-    place = {key: code for code, key in enumerate(known)}
+    values = list(dict.fromkeys(key for key in keys.values() if key is not None))
+    place = {key: code for code, key in enumerate(values)}
     codes = {row: place.get(key, -1) for row, key in keys.items()}
-    return np.array([codes[row] for row in rows], dtype=np.int64), known
+    return np.array([codes[row] for row in rows], dtype=np.int64), values
 
 
 def read_columns(subgroups: Any) -> list[list[Any]]:

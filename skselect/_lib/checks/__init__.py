@@ -31,9 +31,9 @@ def shown(value: Any) -> str:
     return text
 
 
-def did_you_mean(value: Any, known: Iterable[str]) -> str:
-    """Return " Did you mean 'augrc'?" where a name is almost one of `known`, else ""."""
-    by_lower = {name.lower(): name for name in known}
+def did_you_mean(value: Any, names: Iterable[str]) -> str:
+    """Return " Did you mean 'augrc'?" where a name is almost one of `names`, else ""."""
+    by_lower = {name.lower(): name for name in names}
     typed = str(value).lower()
     nearest = difflib.get_close_matches(typed, by_lower, n=1)
     if not nearest:

@@ -42,9 +42,9 @@ def check_parameters(estimator: Any, allowed: Mapping[str, Any]) -> None:
             check_choice(name, value, options)
 
 
-def check_keys(name: str, stored: Mapping[str, Any], known: Collection[str]) -> None:
+def check_keys(name: str, stored: Mapping[str, Any], keys: Collection[str]) -> None:
     """Refuse a stored object with other keys than those that it can have."""
-    unknown = [key for key in stored if key not in known]
+    unknown = [key for key in stored if key not in keys]
     if unknown:
         raise ValueError(f"{name} has the unknown keys {unknown[:5]}")
 
@@ -132,17 +132,17 @@ _REVIEW = {
 }
 
 
-def check_review(known: Mapping[str, Any], start: str = "") -> None:
+def check_review(numbers: Mapping[str, Any], start: str = "") -> None:
     """Check the minutes of a case, the cost of an hour, and in how many hours how many cases come.
 
-    `known` holds what is not None by name, and messages begin with `start`.
+    `numbers` holds what is not None by name, and messages begin with `start`.
     """
     for name, others in _REVIEW.items():
-        if name not in known:
+        if name not in numbers:
             continue
         option = f"{start}{name}"
-        check_number(option, known[name], 0.0, closed="neither")
-        missing = [other for other in others if other not in known]
+        check_number(option, numbers[name], 0.0, closed="neither")
+        missing = [other for other in others if other not in numbers]
         if missing:
             raise ArgumentError(option, f"{option} needs {' and '.join(missing)} too.")
 
@@ -308,12 +308,12 @@ def check_has_fit(estimator: Any, name: str = "estimator") -> None:
         raise ValueError(f"{name} must be a classifier, but {model} is {article} {words}.")
 
 
-def check_calibration(calibration: Any, known: Iterable[str]) -> None:
+def check_calibration(calibration: Any, calibrators: Iterable[str]) -> None:
     """Refuse what is neither None, nor the name of a calibration, nor a calibrator object."""
     methods = ("fit", "predict", "get_params")
     has_methods = all(hasattr(calibration, method) for method in methods)
     is_object = has_methods and not isinstance(calibration, type)
-    names = list(known)
+    names = list(calibrators)
     is_name = isinstance(calibration, str) and calibration in (*names, "sigmoid")
     if not (calibration is None or is_object or is_name):
         meant = did_you_mean(calibration, names)
@@ -333,15 +333,15 @@ def check_scope(scope: str, response: str, estimator: Any) -> None:
         )
 
 
-def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
+def warn_unseen(knows_class: BoolArray, codes: IntArray, fate: str) -> None:
     """Warn about rows whose class was missing from the training rows of their fold."""
     # The only row of a class does not count: no splitter can avoid that.
     rows_of_class = np.bincount(codes)[codes]
-    n_unseen = np.count_nonzero(~seen & (rows_of_class > 1))
+    n_unseen = np.count_nonzero(~knows_class & (rows_of_class > 1))
     if n_unseen:
         warn_user(
-            f"cv: {n_unseen} of {len(seen)} rows belong to a class that the model of their fold "
-            f"was not trained on; {fate}. StratifiedKFold avoids this."
+            f"cv: {n_unseen} of {len(knows_class)} rows belong to a class that the model of their "
+            f"fold was not trained on; {fate}. StratifiedKFold avoids this."
         )
 
 

@@ -298,17 +298,17 @@ def check_same_order(**columns: Any) -> None:
     }
     if len(indexes) < 2:
         return
-    first, *others = indexes
-    index = indexes[first]
+    first_name, *others = indexes
+    index = indexes[first_name]
     for name in others:
         other = indexes[name]
         if len(other) != len(index) or other.equals(index) or not index.is_unique:
             continue
         if other.is_unique and index.isin(other).all():
             raise ValueError(
-                f"{name}: its index has the same names as that of {first} in another order, so "
-                f"that rows would be mixed up. Pass {name}.loc[{first}.index] if the names are "
-                f"those of the cases, else {name}.to_numpy()."
+                f"{name}: its index has the same names as that of {first_name} in another order, "
+                f"so that rows would be mixed up. Pass {name}.loc[{first_name}.index] if the names "
+                f"are those of the cases, else {name}.to_numpy()."
             )
 
 
@@ -584,12 +584,12 @@ def check_clusters(values: Any, n: int, name: str = "cluster") -> arrays.IntArra
     if values is None:
         return None
     array = check_one_per_row(label_array(values, name), name)
-    codes, seen = pd.factorize(array)
+    codes, clusters = pd.factorize(array)
     check_length(name, codes, n)
     if np.any(codes < 0):
         raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
-    if len(seen) < 2:
-        raise ValueError(f"{name} must name at least two clusters, got {len(seen)}.")
+    if len(clusters) < 2:
+        raise ValueError(f"{name} must name at least two clusters, got {len(clusters)}.")
     return codes.astype(np.int64)
 
 
@@ -665,14 +665,14 @@ def check_same_rows(
     tables: Mapping[str, tuple[arrays.IntArray, arrays.LabelArray]],
 ) -> arrays.IntArray:
     """Return the true classes of several models, which must be the same."""
-    first = next(iter(tables))
-    truth, classes = tables[first]
+    first_name = next(iter(tables))
+    truth, classes = tables[first_name]
     for name, (other_truth, other_classes) in tables.items():
         are_same = np.array_equal(truth, other_truth) and np.array_equal(classes, other_classes)
         if not are_same:
             raise ValueError(
-                f"y_proba: {first!r} and {name!r} have different rows or classes; a comparison "
-                "needs the same rows in the same order."
+                f"y_proba: {first_name!r} and {name!r} have different rows or classes; a "
+                "comparison needs the same rows in the same order."
             )
     return truth
 
@@ -699,11 +699,11 @@ def refuse_labels(values: arrays.LabelArray, name: str, advice: str = "") -> Non
 def refuse_one_row_or_two(values: arrays.LabelArray, name: str) -> None:
     """Refuse two bare numbers for two classes: they may be one row or two."""
     if values.shape == (2,):
-        first, second = values
+        left, right = values
         raise ValueError(
-            f"{name} is [{first!s}, {second!s}]: that may be one row with both classes, or two "
-            f"rows with the second class. One row: pass [[{first!s}, {second!s}]]; two rows: pass "
-            f"a column, [[{first!s}], [{second!s}]]."
+            f"{name} is [{left!s}, {right!s}]: that may be one row with both classes, or two "
+            f"rows with the second class. One row: pass [[{left!s}, {right!s}]]; two rows: pass "
+            f"a column, [[{left!s}], [{right!s}]]."
         )
 
 
@@ -809,9 +809,9 @@ def _is_simplex(proba: arrays.FloatArray) -> bool:
     """Tell whether all rows are probabilities that sum to one, without doubt by rounding."""
     # The bits of numbers in [0, 1] are at most those of 1; negative ones and NaN have larger ones.
     bits = np.dtype(f"u{proba.itemsize}")
-    one = np.ones(1, proba.dtype)
+    bits_of_one = np.ones(1, proba.dtype).view(bits)[0]
     largest = proba.view(bits).max()
-    if largest > one.view(bits)[0]:
+    if largest > bits_of_one:
         return False
     n_classes = proba.shape[1]
     total = row_sums(proba) if n_classes <= FEW else np.einsum("ij->i", proba)
@@ -859,17 +859,19 @@ def check_has_proba(proba: arrays.FloatArray | None, metric: str) -> arrays.Floa
 
 def resolve_pos_label(classes_seen: arrays.LabelArray, pos_label: Any) -> Any:
     """Return the class that a one-dimensional probability belongs to, as scikit-learn does."""
-    known = classes_seen.tolist()
+    classes = classes_seen.tolist()
     pos_label = plain_value(pos_label)
     if pos_label is not None:
-        if len(known) > 1 and pos_label not in known:
-            raise ValueError(f"pos_label={shown(pos_label)} is not one of the classes {known[:5]}.")
+        if len(classes) > 1 and pos_label not in classes:
+            raise ValueError(
+                f"pos_label={shown(pos_label)} is not one of the classes {classes[:5]}."
+            )
         return pos_label
-    if classes_seen.dtype.kind in "biuf" and (set(known) <= {0, 1} or set(known) <= {-1, 1}):
+    if classes_seen.dtype.kind in "biuf" and (set(classes) <= {0, 1} or set(classes) <= {-1, 1}):
         return 1
     raise ValueError(
         f"pos_label must name the class whose probability y_proba holds (classes: "
-        f"{known[:5]}). Pass pos_label=..., or one column per class."
+        f"{classes[:5]}). Pass pos_label=..., or one column per class."
     )
 
 
