@@ -4,6 +4,7 @@ A Sphinx extension: output that begins with a verdict leaves its block of code a
 """
 
 import re
+from collections.abc import Mapping
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -42,14 +43,20 @@ def make_card(said: str) -> str | None:
     return show_card(text, TONES[verdict], numbers, len(small))
 
 
-def split_block(code: str) -> list[tuple[str, str]]:
-    """Return a block of code as parts in their order: ("code", lines) or ("card", HTML)."""
+def split_block(code: str, printed: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    """Return a block of code as parts in their order: ("code", lines) or ("card", HTML).
+
+    What a statement has `printed` while the site was built stands for what the page says of it.
+    """
+    printed = printed or {}
     if not code.startswith(">>>"):
         card = make_card(code)
         return [("card", card)] if card else []
     parts, kept = [], ""
     for call, said in _CALL.findall(f"{code.rstrip()}\n"):
-        card = make_card(said)
+        *_, last_call = call.split(">>> ")
+        statement = last_call.replace("\n... ", "\n").strip()
+        card = make_card(printed.get(statement, said))
         kept += call if card else call + said
         if card:
             parts += [("code", kept.rstrip()), ("card", card)]
@@ -57,11 +64,12 @@ def split_block(code: str) -> list[tuple[str, str]]:
     return [*parts, ("code", kept.rstrip())] if kept else parts
 
 
-def show_cards(_app: Sphinx, doctree: nodes.document) -> None:
+def show_cards(app: Sphinx, doctree: nodes.document) -> None:
     """Let the verdicts that a page prints leave their blocks."""
+    printed = app.env.temp_data.get("printed")
     blocks = nodes.literal_block, nodes.doctest_block
     for block in list(doctree.findall(lambda node: isinstance(node, blocks))):
-        parts = split_block(block.astext())
+        parts = split_block(block.astext(), printed)
         if not any(kind == "card" for kind, _ in parts):
             continue
         made: list[nodes.Node] = []

@@ -27,6 +27,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx.ext.intersphinx",
     "cards",
+    "live",
     "links",  # before names in code are looked up
     "sphinx_codeautolink",
     "sphinx_copybutton",
@@ -79,18 +80,24 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"skselect {release}"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_sidebars = {"start": [], "cheatsheet": [], "faq": []}  # sections of one page
 html_theme_options = {
+    "logo": {
+        "text": "skselect",
+        "image_light": "_static/logo_light.svg",
+        "image_dark": "_static/logo_dark.svg",
+    },
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
     # Pages that are one wide table have the room for it.
-    "secondary_sidebar_items": {"**": ["page-toc"], "metrics": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "metrics": []},
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["version"],
 }
 
 

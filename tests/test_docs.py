@@ -84,8 +84,31 @@ def test_verdicts_that_a_page_prints_become_cards():
     assert card.count('opacity:.8">You vouch') == 1
     alarm = cards.make_card("ALARM with case 3: broken. ...\n  ...\n...\nFound: 5 %.\n...\n")
     assert re.sub("<.*?>", "", alarm) == "ALARMWith case 3: broken. ...Found: 5&nbsp;%. ..."
+    printed = {"print(certificate)": said}
+    short = ">>> x = 1\n>>> print(certificate)\nCERTIFIED, ..."
+    assert cards.split_block(short, printed)[1] == ("card", card)
     for plain in (">>> 1\n1\n>>> 2\n2", ">>> if x:\n...     y\n1", "certified"):
         assert not any(kind == "card" for kind, _ in cards.split_block(plain))
+
+
+def test_a_page_shows_parts_of_the_report_that_its_code_makes():
+    pytest.importorskip("sphinx", reason='needs `pip install -e ".[docs]"`')
+    live = script("live")
+    names, printed = live.run_code(
+        ">>> from skselect import selective_report\n"
+        ">>> report = selective_report([0, 1] * 20, [.3, .6] * 20)\n>>> print(1)\n1\n"
+    )
+    assert printed["print(1)"] == "1\n"
+    page = names["report"].to_html(interactive=True)
+    numbers, slider = (live.cut_out(page, part) for part in live.PARTS)
+    for shown in (numbers, slider):
+        assert shown.count("<div") == shown.count("</div>")
+        assert shown.count("<svg") == shown.count("</svg>") == 1
+        assert re.search(r'dark"] .live-report { (--[a-z]+: #\w+; ?){6}}', shown)
+    assert "of the cases are answered" in numbers
+    assert "<script>" not in numbers
+    assert slider.count('type="range"') == 1
+    assert slider.endswith("</script>")
 
 
 def test_the_table_of_metrics_is_what_the_code_says():

@@ -64,9 +64,18 @@ def test_names_in_prose_tables_and_code_are_links():
     assert re.search(r'<a [^>]*AbstentionPolicy"[^>]*><span class="n">', check)  # its example
 
 
+def test_the_first_page_shows_what_its_code_makes():
+    home = (SITE / "index.html").read_text()
+    assert home.count('<div class="live-report">') == 2
+    assert re.search(r"Tested on 539 cases: \d+ answered", home)
+    assert (SITE / "report.html").is_file()
+    assert 'rel="icon"' in home
+    assert "logo_dark.svg" in home
+
+
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", ["index", "metrics", "api/index"])
+@pytest.mark.parametrize("name", ["index", "howto/index", "metrics", "api/index", "gallery/index"])
 def test_pages_open_in_a_browser_and_nothing_reaches_beyond(name, width, tmp_path):
     seen = look_at(SITE / f"{name}.html", width, tmp_path)
     assert seen["width"] <= width
