@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 from paper_000_mnist import KINDS, mnist_runs
 from papers import COLORS, command_line, resumed, save
-from profiles import make_model_profile
 
 from skselect import Outcomes, RiskCoverageCurve, evaluate
+from skselect.datasets import make_model_profile
 
 #: The grid of the published code, and the thresholds that the tables print.
 GRID = np.linspace(0.5, 0.99, 20).round(4)
