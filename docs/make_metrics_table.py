@@ -14,7 +14,7 @@ HEAD = """# Metrics
 
 ## Which metric?
 
-There are more than forty. These are enough to begin with:
+There are more than forty. Begin with these twelve:
 
 | question | metric | do not use instead |
 | --- | --- | --- |
@@ -25,7 +25,7 @@ There are more than forty. These are enough to begin with:
 | How many errors pass unseen? | `generalized_risk` | `selective_risk`: it is about the accepted cases only |
 | How many of one class does it miss? | `metrics_by_class`, before and after abstaining | accuracy |
 | Whose cases wait for a person? | `coverage_gap` between subgroups, with `risk_gap` | either alone: [they compete](howto/groups.md#who-waits) |
-| Which depth, which number of leaves? | `cwsa_plus` at one threshold, with `min_coverage`; without a threshold `neg_augrc` | accuracy alone |
+| Which depth, which number of leaves? | `neg_augrc`; at one threshold `cwsa_plus` with `min_coverage` | accuracy alone |
 | What does it cost in all, deferrals included? | `selective_cost` | a risk |
 | Can its probabilities be believed? | `smooth_ece`; as a test `t_cal_test` | `ece` of few rows |
 | Does it err where it is nearly certain? | `csr` with `csr_test` | `ece`, a reliability diagram |
@@ -41,6 +41,7 @@ The order of rows does not matter. Rows of equal confidence are accepted or reje
 
 Strings for `scoring="..."` after `import skselect`: @STRINGS@. `skselect.scoring.get_scorer(name, ...)` makes a scorer of every other
 metric but the two gaps; losses are called `neg_...`. A scorer never rewards abstaining on everything.
+The page of each function says what the metric is not for.
 
 ## The metrics
 
@@ -48,7 +49,7 @@ In the formulas c is the confidence, l the loss, a = 1 - l, w the weight and W i
 S(t) the accepted rows, n the rows, h the normalised entropy. Arrows show the better direction.
 
 If nothing is accepted, coverage, generalised risk and CWSA(+) are 0, selective risk and accuracy are nan, and a scorer returns its worst value. Without errors, areas and CSR are
-0 and metrics of the ranking nan: `SPECS[name].undefined` says it of each. Multiplying all weights by a constant changes @SCALED@ alone.
+0 and metrics of the ranking nan (`SPECS[name].undefined`). Multiplying all weights by a constant changes @SCALED@ alone.
 
 """
 
@@ -62,12 +63,10 @@ Papers report these. To judge a model, use a metric of the first table.
 TAIL = """
 ## Beside the tables
 
-- `csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests; `cwsa_contributions` says what each row adds to CWSA.
+- `csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests; `cwsa_contributions` computes what each row adds to CWSA.
 - `metrics_by_group` and `metric_interval` compute `coverage_gap` and `risk_gap` with exact intervals.
-- Compare models by CWSA or CWSA+ at one threshold: both rise as the threshold falls below the lowest confidence. They may fall when a right answer
-  comes in just above the threshold, since the mean then counts a small weight; with `normalize="all"` they do not.
-- Calibration errors, `csr` and the confidence-weighted family read the probability of the answer, whatever name `confidence=` gives. Only an
-  array or a callable is read as it is.
+- Compare models by CWSA or CWSA+ at one threshold, because both rise as the threshold falls below the lowest confidence.
+- Calibration errors, `csr` and the confidence-weighted family read the probability of the answer, unless `confidence=` is an array or a callable.
 
 ## Part of a curve, graded answers, regression, several sites
 
@@ -105,7 +104,7 @@ True
 
 ```
 
-*Several sites that share no rows.* Each sends a [state](scale.md#a-state), and the states are merged. A state holds counts
+*Several sites that share no rows.* Each site sends a [state](scale.md#a-state), and the states are merged. A state holds counts
 for each distinct confidence, and is not anonymous.
 """
 
@@ -117,8 +116,8 @@ BETTER = {"higher": "↑", "lower": "↓"}
 def _rows(specs: list[MetricSpec]) -> str:
     """Return the table of these metrics."""
     rows = [
-        "| name | function | range | formula | rather not |",
-        "| --- | --- | --- | --- | --- |",
+        "| name | function | range | formula |",
+        "| --- | --- | --- | --- |",
     ]
     for spec in specs:
         first = inspect.getdoc(spec.function).splitlines()[0]
@@ -127,7 +126,7 @@ def _rows(specs: list[MetricSpec]) -> str:
         rows.append(
             f"| `{spec.name}` | `{spec.function.__name__}` | "
             f"{spec.range} {BETTER.get(spec.better, spec.better)} | "
-            f"{formula} | {spec.notes['Not for']} |"
+            f"{formula} |"
         )
     return "\n".join(rows) + "\n"
 
