@@ -92,6 +92,7 @@ html_theme_options = {
     },
     "navigation_with_keys": False,
     "show_toc_level": 2,
+    "show_nav_level": 0,  # groups of pages fold
     "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
     # Pages that are one wide table have the room for it.
