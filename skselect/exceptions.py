@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 
@@ -164,6 +164,18 @@ class InfeasibleTargetError(ValueError):
     def reason(self) -> str:
         """The message without `remedy`."""
         return self._look().text
+
+    def with_doubt(self, doubt: str) -> InfeasibleTargetError:
+        """Return the same refusal; its text says what is wrong with the rows in place of advice."""
+
+        def explain() -> Refusal:
+            refusal = self._look()
+            verdict = "No threshold meets the target."
+            if refusal.guarantee:
+                verdict = f"REFUSED: {refusal.guarantee}."
+            return replace(refusal, text=f"{verdict}\n{doubt}")
+
+        return InfeasibleTargetError("", remedy=self.remedy, explain=explain)
 
     def _look(self) -> Refusal:
         """Return the refusal, which is worked out when it is first asked for."""

@@ -85,10 +85,9 @@ MISTAKES = {
         lambda: sk.Predictions.from_labels(["a"], ["a"], ["87%"]), "Write 87% as 0.87"),
     "decisions to check_policy": (
         lambda: sk.check_policy(POLICY, Y, POLICY.decide(P)), "table of decisions"),
-    "costs in a dict": (
-        lambda: sk.Predictions.from_proba(
-            Y, P, decision="min_cost", cost_matrix={0: {0: 0, 1: 1}, 1: {0: 5, 1: 0}}),
-        "index=true classes, columns=answers",
+    "costs in a flat dict": (
+        lambda: sk.Predictions.from_proba(Y, P, decision="min_cost", cost_matrix={0: 1, 1: 5}),
+        "a dict of answers for each true class",
     ),
     "group_by an array": (
         lambda: fit(MODEL, "risk", target=0.1, group_by=X[:, 0] > 0), "names columns of X"),

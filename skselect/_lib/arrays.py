@@ -36,6 +36,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     if hasattr(values, "tocsr"):
         raise ValueError(f"{name} must be a dense array, got a sparse matrix; use .toarray().")
     refuse_masked(values, name)
+    refuse_name(values, name)
     try:
         if hasattr(values, "detach"):  # torch: without its gradient, from the GPU
             values = values.detach().cpu()
@@ -47,6 +48,15 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     if array.dtype.type in (np.void, np.record):
         raise ValueError(f"{name} holds records or raw bytes; pass one plain column, or a table.")
     return array
+
+
+def refuse_name(values: Any, name: str) -> None:
+    """Refuse the name of a column in the place of its values."""
+    if isinstance(values, str):
+        given = repr(values[:40])
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"{name}={given} looks like the name of a column; pass its values, such as X[{given}]."
+        )
 
 
 def spans(n: int) -> Iterator[slice]:

@@ -126,9 +126,10 @@ class SelectiveClassifier(
     decision : {"argmax", "estimator", "min_cost"}, default="argmax"
         The answer: the most probable class, the classifier's own answer, or the class of the least
         expected cost. Its own is that of ``predict``, with a tuned cut-off inside it.
-    cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+    cost_matrix : array-like of shape (K, K), DataFrame or dict, default=None
         What each answer costs, in your own units: rows are true classes, columns answers, in the
-        order of the classes (a DataFrame is matched by name).
+        order of the classes. A DataFrame is matched by name; a dict is ``{true class: {answer:
+        cost}}``, where a right answer costs 0 unless it says so.
     abstain_label : label, default="auto"
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
         booleans, "abstain" for strings; where that is a class, the next lower whole number, or

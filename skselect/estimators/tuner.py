@@ -78,7 +78,7 @@ from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.doubts import warn_of_direction
+from skselect.predictions.direction import warn_of_direction
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, encode_reviewer
 from skselect.selection import order, pick as picking, results

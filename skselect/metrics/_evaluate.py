@@ -26,7 +26,7 @@ from skselect.metrics import (
 )
 from skselect.metrics._metric import ROWS, MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
-from skselect.predictions.doubts import warn_of_direction
+from skselect.predictions.direction import warn_of_direction
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, read_rows
 

@@ -315,7 +315,7 @@ def ready() -> dict[str, Any]:
             "guaranteed. Change the policy, and write the file again with policy.to_python(path)."
         )
     policy = {**POLICY, "asks": None, "threshold": ready_threshold(POLICY["threshold"])}
-    policy["classes"] = np.asarray(POLICY["classes"]).astype(POLICY["classes_dtype"])
+    policy["classes"] = np.array(POLICY["classes"], dtype=POLICY["classes_dtype"])
     if POLICY["calibration"] is not None:
         policy["calibration"] = ready_maps(POLICY["calibration"])
     if POLICY["cost_matrix"] is not None:

@@ -1311,8 +1311,10 @@ def _check_index(index: Any, n: int) -> pd.Index:
 
 def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
     """Return class labels in their dtype; refuse a dtype that changes them."""
-    labels = np.asarray(classes)
     wanted = np.dtype(dtype)
+    labels = np.asarray(classes)
+    if wanted.kind == "u" and all(type(label) is int and label >= 0 for label in classes):
+        labels = np.array(classes, dtype=np.uint64)  # numpy makes floats of 0 beside 2**63
     if wanted.kind not in "biufU" or wanted.itemsize > labels.itemsize:
         raise ValueError(f"classes_dtype: {dtype!r} is not what these classes need.")
     # 1e308 becomes an arbitrary integer, which is refused below.

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import FloatArray, IntArray, LabelArray, column_names
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_costs, check_given, check_has_costs
 from skselect._lib.checks.rows import match_columns
-from skselect._lib.decide import choose
+from skselect._lib.decide import choose, plain_value
 
 #: The most probable class, the estimator's own answer, or the class that costs least on average.
 DECISIONS = ("argmax", "estimator", "min_cost")
@@ -51,8 +52,8 @@ class DecisionRule:
         Parameters
         ----------
         decision : str
-        cost_matrix : array-like of shape (K, K), DataFrame or None
-            A DataFrame is matched with the classes by name, rows and columns.
+        cost_matrix : array-like of shape (K, K), DataFrame, dict or None
+            A DataFrame and a dict are matched with the classes by name, rows and columns.
         classes : ndarray of shape (K,)
 
         Raises
@@ -128,10 +129,7 @@ class DecisionRule:
 def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
     """Return what each answer costs: (K, K), finite, none negative, not all zero."""
     if isinstance(values, Mapping):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            "cost_matrix: a dict does not say which side is the true class; pass "
-            "pd.DataFrame(costs, index=true classes, columns=answers)."
-        )
+        values = _tabulate_costs(values)
     names = column_names(values)
     # Rows of polars and Arrow tables have no names: they are in the order of the columns.
     if names is not None and not hasattr(values, "iloc"):
@@ -149,3 +147,33 @@ def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
             f"answer, in the order {classes[:10].tolist()}; got the shape {costs.shape}."
         )
     return costs
+
+
+def _tabulate_costs(values: Mapping[Any, Any]) -> pd.DataFrame:
+    """Return costs by true class and answer as a table; a right answer costs 0 unless it says so.
+
+    Parameters
+    ----------
+    values : mapping of true class to mapping of answer to cost
+    """
+    if not values or not all(isinstance(row, Mapping) for row in values.values()):
+        raise ValueError(
+            "cost_matrix as a dict must hold a dict of answers for each true class, such as "
+            f"{{'sick': {{'healthy': 5}}, 'healthy': {{'sick': 1}}}}, got {shown(values)}."
+        )
+    costs: dict[Any, dict[Any, Any]] = {}
+    for true, row in values.items():
+        costs[plain_value(true)] = {plain_value(answer): cost for answer, cost in row.items()}
+    answers = [answer for row in costs.values() for answer in row]
+    names = list(dict.fromkeys([*costs, *answers]))
+    table = []
+    for true in names:
+        row = {true: 0} | costs.get(true, {})
+        missing = [answer for answer in names if answer not in row]
+        if missing:
+            raise ValueError(
+                f"cost_matrix: it has no cost for the answer {missing[0]!r} where the true class "
+                f"is {true!r}; a dict is {{true class: {{answer: cost}}}}."
+            )
+        table.append([row[answer] for answer in names])
+    return pd.DataFrame(np.array(table), index=names, columns=names)

@@ -188,9 +188,10 @@ class Predictions:
             least expected cost. Its own is in `y_pred`.
         y_pred : array-like of shape (n,), default=None
             The classifier's own answers. For ``decision="estimator"`` only.
-        cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+        cost_matrix : array-like of shape (K, K), DataFrame or dict, default=None
             What each answer costs, in your own units: rows are true classes, columns answers, in
-            the order of the classes (a DataFrame is matched by name).
+            the order of the classes. A DataFrame is matched by name; a dict is ``{true class:
+            {answer: cost}}``, where a right answer costs 0 unless it says so.
         reviewer : array-like of shape (n,), default=None
             What a reviewer answers, or would answer, in each row. :class:`SystemRisk` reads it.
         unjudged : {"refuse", "wrong"}, default="refuse"
@@ -405,9 +406,10 @@ class Predictions:
             All classes. Default: the sorted labels that occur.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
-        cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+        cost_matrix : array-like of shape (K, K), DataFrame or dict, default=None
             What each answer costs, in your own units: rows are true classes, columns answers, in
-            the order of the classes (a DataFrame is matched by name).
+            the order of the classes. A DataFrame is matched by name; a dict is ``{true class:
+            {answer: cost}}``, where a right answer costs 0 unless it says so.
         reviewer : array-like of shape (n,), default=None
             What a reviewer answers, or would answer, in each row. :class:`SystemRisk` reads it.
         abstain_answers : list, default=()
@@ -812,8 +814,10 @@ def read_verdicts(values: Any) -> IntArray:
             values = np.array(values, dtype=object)
     cells = as_array(values, "verdict")
     cells = row_checks.check_one_per_row(cells, "verdict")
+    if cells.dtype.kind not in "biu":
+        cells = cells.astype(object)
     try:
-        codes, distinct = pd.factorize(cells.astype(object))
+        codes, distinct = pd.factorize(cells)
     except UnicodeEncodeError as error:
         raise ValueError("verdict holds half a character (a surrogate).") from error
     verdicts = []
@@ -920,9 +924,14 @@ def find_confidence_doubt(rows: Any) -> str:
         judged &= ~rows.unjudged
     if not np.any(judged):
         return ""
-    return doubt_confidence(
-        rows.y_true[judged], rows.y_pred[judged], rows.classes, rows.confidence[judged]
-    )
+    confidence = rows.confidence
+    y_true = rows.y_true
+    y_pred = rows.y_pred
+    if not np.all(judged):
+        confidence = confidence[judged]
+        y_true = y_true[judged]
+        y_pred = y_pred[judged]
+    return doubt_confidence(y_true, y_pred, rows.classes, confidence)
 
 
 def warn_of_confidence(predictions: Predictions) -> None:

@@ -185,6 +185,11 @@ def _report_subgroups(
         notes.append(_note_refused(by, refused, errors, on_infeasible))
     if too_small:
         notes.append(_list_too_small(by, too_small, len(selections)))
+    if notes and 2 * sizes.count(1) > sum(sizes):
+        notes.append(
+            f"Most rows are alone in their subgroup of {by}: bin its values first, such as "
+            f"pd.cut(X[{by!r}], 4). "
+        )
     if len(refused) + len(too_small) == len(selections) and on_infeasible == "raise":
         raise InfeasibleTargetError(
             "\n".join(note.strip() for note in notes),

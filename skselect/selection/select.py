@@ -32,6 +32,7 @@ from skselect.policy.policy import External
 from skselect.policy.subgroups import Subgroups, name_of_subgroups
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.direction import doubt_counts, find_direction_doubt, warn_of_direction
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import (
     Predictions,
@@ -168,6 +169,9 @@ def select_threshold(
         check_confidence_by_row(source.y_proba, confidence)
     if shortlist is not None:
         shortlist = _check_listable(shortlist, source)
+    is_own = isinstance(source, Outcomes) or not (confidence is None or isinstance(confidence, str))
+    if is_own:
+        warn_of_direction(outcomes.loss, outcomes.confidence, outcomes.unjudged)
     sample = Sample(
         outcomes=outcomes,
         source=source,
@@ -190,7 +194,22 @@ def _choose_on_curve(
         _refuse_for_curve(
             given_prediction=objective.given_prediction, given_class=objective.given_class
         )
-    return picking.pick_on_curve(curve, for_all_rows(objectives), loss, on_infeasible)
+    try:
+        return picking.pick_on_curve(curve, for_all_rows(objectives), loss, on_infeasible)
+    except InfeasibleTargetError as error:
+        doubt = _find_curve_doubt(curve)
+        raise (error.with_doubt(doubt) if doubt else error) from None
+
+
+def _find_curve_doubt(curve: RiskCoverageCurve) -> str:
+    """Say that smaller confidences seem to be surer where each row counts once, else ""."""
+    if curve.graded is not None or not curve.counted:
+        return ""
+    n_errors = curve.sums.loss
+    n_right = curve.sums.weight - n_errors
+    if n_errors == 0 or n_right == 0:
+        return ""
+    return doubt_counts(curve.sums.auroc, n_right, n_errors)
 
 
 def _is_bounded(
@@ -230,7 +249,7 @@ def _choose(
         else:
             selection = _choose_while_judging(sample, choosing, objectives, on_infeasible)
     except InfeasibleTargetError as error:
-        raise _explain(error, sample.source) from None
+        raise _explain(error, sample) from None
     if min(selection.thresholds.values()) < np.inf:
         sample.warn()
     if shortlist is None:
@@ -270,12 +289,16 @@ def _find_counted(sample: Sample, objectives: Objectives) -> BoolArray | None:
     return counted
 
 
-def _explain(error: InfeasibleTargetError, source: Predictions | Outcomes) -> InfeasibleTargetError:
+def _explain(error: InfeasibleTargetError, sample: Sample) -> InfeasibleTargetError:
     """Return the error, or one that names what the columns or the confidence seem to be."""
+    source = sample.source
+    outcomes = sample.outcomes
     doubt = find_column_order(source) or find_confidence_doubt(source)
     if not doubt:
+        doubt = find_direction_doubt(outcomes.loss, outcomes.confidence, outcomes.unjudged)
+    if not doubt:
         return error
-    return InfeasibleTargetError(f"No threshold meets the target. {doubt}", remedy=error.remedy)
+    return error.with_doubt(doubt)
 
 
 def _refuse_for_unjudged(

@@ -194,6 +194,21 @@ NUMBERS = [
 ]  # fmt: skip
 
 
+def test_the_name_of_a_column_in_the_place_of_its_values_is_named():
+    for argument, ask in [
+        ("subgroups", lambda x: sk.select_threshold(Y, P, objective="coverage", target=0.5, subgroups=x)),
+        ("subgroups", lambda x: sk.selective_report(Y, P, subgroups=x)),
+        ("y_true", lambda x: sk.evaluate(x, P)),
+        ("y_pred", lambda x: sk.Predictions.from_labels(Y, x, P[0] + P[1][:1])),
+        ("verdict", lambda x: sk.Predictions.from_verdicts(x, P[0] + P[1][:1])),
+        ("reviewer", lambda x: sk.Predictions.from_proba(Y, P, reviewer=x)),
+        ("groups", lambda x: sk.ThresholdTuner(GaussianNB()).fit(X, Y_MANY, groups=x)),
+        ("sample_weight", lambda x: aurc_score(Y, P, sample_weight=x)),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=rf"^{argument}='age' looks like the name of a column"):
+            ask("age")
+
+
 @pytest.mark.parametrize("kind", NO_NUMBERS)
 def test_what_is_no_number_is_refused_by_the_name_of_the_argument(kind):
     for argument, ask in NUMBERS:

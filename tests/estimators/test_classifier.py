@@ -44,6 +44,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
 from skselect import AbstentionPolicy, RiskCoverageDisplay, SelectiveClassifier, ThresholdTuner
+from skselect._lib.checks.options import check_abstain_label
 from skselect.calibration._scopes import ClassCalibration
 from skselect.estimators.base import find_records
 from skselect.policy.policy import apply_policy, label_decisions
@@ -154,6 +155,11 @@ def test_labels_are_checked_before_they_are_an_array(labels, data):
         ([-1, 1], -2), ([-2, -1], -3), ([-1.0, 1.0], -2), (["abstain", "b"], "abstain_"),
         (["abstain", "abstain_"], "abstain__"), (np.array([3, 7], dtype=np.uint8), 8),
         (np.array([-1, 1], dtype=np.int8), -2), ([False, True], -1),
+        (np.array([0, 255], dtype=np.uint8), 254), (np.array([254, 255], dtype=np.uint8), 253),
+        (np.array([0, 65535], dtype=np.uint16), 65534),
+        (np.array([0, 2**64 - 1], dtype=np.uint64), 2**64 - 2),
+        (np.array([-128, 127], dtype=np.int8), -1),
+        (np.array([-(2**63), 2**63 - 1]), -1),
     ],
 )  # fmt: skip
 def test_the_abstain_label_is_no_class(classes, label, data):
@@ -171,13 +177,22 @@ def test_the_abstain_label_is_no_class(classes, label, data):
     ("y", "label"),
     [
         ([0, 1], 1), ([-1, 0], -1), (["abstain", "b"], "abstain"), ([False, True], 1),
-        ([True, False], 0), (np.array([0, 255], dtype=np.uint8), "auto"), ([0, 1], 0.5),
+        ([True, False], 0), ([0, 1], 0.5),
         ([False, True], -0.5), ([0, 1], "none"), ([False, True], None), (["a", "b"], -1),
     ],
 )  # fmt: skip
 def test_bad_abstain_labels_are_refused_before_training(y, label, data):
     model = SelectiveClassifier(Untouched(), threshold=0.5, abstain_label=label)
     check_refused("abstain_label", model.fit, data[0], np.asarray(y)[np.arange(300) % 2])
+
+
+def test_any_free_number_of_their_dtype_is_the_abstain_label():
+    below_zero = np.arange(-128, 0, dtype=np.int8)
+    assert check_abstain_label("auto", below_zero) == 127
+    assert check_abstain_label("auto", np.delete(np.arange(256, dtype=np.uint8), 7)) == 7
+    for every_number in (np.arange(256, dtype=np.uint8), np.arange(-128, 128, dtype=np.int8)):
+        message = check_refused("abstain_label", check_abstain_label, "auto", every_number)
+        assert "cast y, for example y.astype('int64')" in message
 
 
 # X of every kind -----------------------------------------------------------------------------

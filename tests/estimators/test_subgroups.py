@@ -54,6 +54,13 @@ def model():
 # Subgroups -------------------------------------------------------------------------------------
 
 
+def test_numbers_that_are_no_subgroups_are_to_be_binned(people):
+    X, y = people
+    tuner = ThresholdTuner(model(), group_by="z", **RISK | {"on_infeasible": "raise"})
+    with pytest.raises(ValueError, match=r"alone in their subgroup of z: bin .* pd.cut\(X\['z'\]"):
+        tuner.fit(X[["x", "z"]][:300], y[:300])
+
+
 @pytest.mark.filterwarnings("ignore:site|2|subgroup")
 def test_columns_and_functions_give_the_same_thresholds(people):
     X, y = people

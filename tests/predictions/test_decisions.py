@@ -68,6 +68,13 @@ def test_named_costs_are_matched_with_the_classes(kind):
     assert np.array_equal(DecisionRule.checked("argmax", table, CLASSES).cost_matrix, COSTS)
 
 
+def test_costs_by_true_class_and_answer_need_no_cost_of_right_answers():
+    costs = {"sick": {"well": 5}, "well": {"sick": 1, "well": 0.5}}
+    rows = ["sick", "well"], [[0.3, 0.7], [0.4, 0.6]]
+    rule = Predictions.from_proba(*rows, cost_matrix=costs).rule
+    assert rule.cost_matrix.tolist() == [[0, 5], [1, 0.5]]
+
+
 def test_a_class_that_the_model_does_not_know_costs_the_most(rng):
     rule = DecisionRule.checked("min_cost", COSTS, CLASSES)
     assert rule.costs(np.array([-1, 1]), np.array([0, 0])).tolist() == [1.0, 1.0]
@@ -82,6 +89,7 @@ def test_a_class_that_the_model_does_not_know_costs_the_most(rng):
     *(("cost_matrix", {"cost_matrix": costs}) for costs in [
         [[0, 1]], np.ones((3, 3)), [[0, -1], [1, 0]], [[0, 0], [0, 0]],
         [["a", "b"], ["c", "d"]], pd.DataFrame([[0, 1], [1, 0]], [0, 2], [0, 1]),
+        {0: {1: 5}}, {0: 5}, {}, {0: {1: "x"}, 1: {0: 1}}, {0: {1: 5}, 2: {0: 1}},
     ]),
 ])  # fmt: skip
 def test_bad_decisions_are_named(argument, options):

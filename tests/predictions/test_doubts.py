@@ -81,14 +81,35 @@ def test_evaluate_and_a_refusal_name_a_reversed_score(scores):
     distance = 1 - score
     with pytest.warns(UserWarning, match=REVERSED):
         rows = sk.Predictions.from_verdicts(is_right, distance)
-    with pytest.raises(sk.InfeasibleTargetError, match=REVERSED.replace("^", "")):
-        sk.select_threshold(rows, objective="risk", target=0.01)
+    outcomes = sk.Outcomes(1.0 - is_right, distance)
+    curve = sk.RiskCoverageCurve.from_outcomes(outcomes)
+    state = sk.SelectiveState().update_confidence(distance, 1.0 - is_right)
+    for refused in (rows, outcomes, curve, state.finalize()):
+        with (
+            warnings.catch_warnings(action="ignore"),
+            pytest.raises(sk.InfeasibleTargetError, match=REVERSED.replace("^", "")) as refusal,
+        ):
+            sk.select_threshold(refused, objective="risk", target=0.01)
+        assert str(refusal.value).startswith("REFUSED: at most 1 % of the answers are wrong.")
+    with pytest.warns(UserWarning, match=REVERSED):
+        sk.select_threshold(outcomes, objective="coverage", target=0.5)
     with pytest.warns(UserWarning, match=REVERSED):
         sk.evaluate(sk.Outcomes(1.0 - is_right, distance), ["aurc"])
     y_proba = np.where(is_right, 0.9, 0.1)
     for own in (distance, lambda p: distance):
         with pytest.warns(UserWarning, match=REVERSED):
             sk.evaluate(np.ones(300, int), y_proba, ["aurc"], confidence=own, pos_label=1)
+
+
+def test_the_test_is_the_same_in_large_tables_that_need_no_sort(rng):
+    """Counts in intervals tell most tables; those near the limit, and a single one, are sorted."""
+    wrong = rng.random(20_000) < 0.2
+    for shift, doubted in ((0.0, False), (-0.1, False), (0.1, True)):
+        for scale in (1.0, 1e-300, 1e300):
+            confidence = scale * (rng.random(20_000) + shift * wrong)
+            assert math.isnan(reversed_auroc(wrong, confidence)) != doubted
+            confidence[0] = 1e308  # all others in one interval
+            assert math.isnan(reversed_auroc(wrong, confidence)) != doubted
 
 
 @pytest.mark.parametrize("decimals", [None, 1])

@@ -400,17 +400,28 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
 
 
 def _find_free_label(classes: LabelArray) -> Any:
-    """Return a label that is no class: "abstain", or -1, and the next ones where these are."""
+    """Return a label that is no class, and that their dtype holds if any does.
+
+    "abstain", or -1, and the next ones where these are; without negative numbers the one after the
+    largest, else the largest one that is free.
+    """
     label: Any
     if classes.dtype.kind in "US":
         label = "abstain"
         while label in classes.tolist():
             label += "_"
         return label
-    if classes.dtype.kind == "u":
-        return int(classes.max()) + 1
     label = -1
-    while label in classes.tolist():
+    if classes.dtype.kind == "u":
+        label = min(int(classes.max()) + 1, np.iinfo(classes.dtype).max)
+    taken = set(classes.tolist())
+    while label in taken:
+        label -= 1
+    if classes.dtype.kind not in "iu" or _holds(classes.dtype, label):
+        return label
+    # All of -1 and the numbers below it are classes.
+    label = np.iinfo(classes.dtype).max
+    while label in taken:
         label -= 1
     return label
 

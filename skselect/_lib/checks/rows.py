@@ -35,6 +35,7 @@ def label_array(values: Any, name: str) -> arrays.LabelArray:
     # numpy would silently turn the list ["a", nan] into strings, and [True, 2] into numbers.
     if hasattr(values, "__array__") or hasattr(values, "__dlpack__") or hasattr(values, "tocsr"):
         return arrays.as_array(values, name)
+    arrays.refuse_name(values, name)
     return np.asarray(values, dtype=object)
 
 
@@ -526,13 +527,14 @@ def _tabulate_subgroups(values: Any, name: str) -> pd.DataFrame:
         if not frame.columns.is_unique:
             raise ValueError(f"{name} has several columns of one name: {list(frame.columns)}.")
         return frame
+    arrays.refuse_name(values, name)
     try:
         shape = np.shape(values)
     except ValueError as error:
         raise ValueError(
             f"{name} must hold one value per row; its rows have different lengths."
         ) from error
-    if isinstance(values, str) or len(shape) != 1:
+    if len(shape) != 1:
         raise ValueError(
             f"{name} must hold one value per row, such as X['sex'], or be a DataFrame with a "
             f"column per attribute, got {type(values).__name__} of shape {shape}."
