@@ -255,8 +255,8 @@ MUTANTS = [
     _mutant("estimators/out_of_fold.py", "weight = None if rows.weight is None else",
             "weight = None if True else", "estimators/test_out_of_fold.py",
             "estimators/test_tuner.py"),
-    _mutant("estimators/raw_classifier.py", "table[:, columns[known]] = scores",
-            "table[:, np.sort(columns[known])] = scores",
+    _mutant("estimators/raw_classifier.py", "table[:, columns[has_column]] = scores",
+            "table[:, np.sort(columns[has_column])] = scores",
             "estimators/test_raw_classifier.py", "estimators/test_classifier.py"),
     # What an estimator says is read by position, groups stop at the outermost estimator.
     _mutant("_lib/checks/rows.py", "return arrays.as_array(table, name)[:, positions]",

@@ -93,9 +93,9 @@ def _cau(
     factor = np.where(right, 1.0, lambda_)
     share = _shares_of_kinds(weight, right, variant) * factor
     away = np.where(right, 1.0 - h, -h)  # from the end where the loss is infinite
-    first = inside * share / away
-    second = inside * share / away**2
-    return _chained(first, second, entropy)
+    slope = inside * share / away
+    curvature = inside * share / away**2
+    return _chained(slope, curvature, entropy)
 
 
 def _normalized_entropy(log_p: FloatArray) -> Smooth:
@@ -134,9 +134,9 @@ def _minus_soft_cwsa(
     value = dot(share, sign * temperature * np.logaddexp(0.0, above)) / accepted
     # The score is a ratio, whose denominator depends on the same confidence.
     part = share / accepted
-    first = part * (mask.value * sign - mask.slope * value)
-    second = part * (mask.slope * sign - mask.curvature * value - 2.0 * mask.slope * first)
-    return _chained(-first, -second, confidence)
+    slope = part * (mask.value * sign - mask.slope * value)
+    curvature = part * (mask.slope * sign - mask.curvature * value - 2.0 * mask.slope * slope)
+    return _chained(-slope, -curvature, confidence)
 
 
 def _proba_of_answer(log_p: FloatArray, answer: IntArray) -> Smooth:
@@ -160,18 +160,18 @@ def _soft_mask(above: FloatArray, temperature: float) -> Smooth:
     return Smooth(mask, slope, curvature)
 
 
-def _chained(first: FloatArray, second: FloatArray, inner: Smooth) -> Derivatives:
+def _chained(slope: FloatArray, curvature: FloatArray, inner: Smooth) -> Derivatives:
     """Return the derivatives of a function of one number per row, which depends on the logits.
 
     The second one is a sum of two parts, by the slope of the function and by its curvature; the
     bound takes both as positive.
     """
-    first = first[:, None]
-    second = second[:, None]
-    by_slope = first * inner.curvature
-    by_curvature = second * inner.slope**2
+    slope = slope[:, None]
+    curvature = curvature[:, None]
+    by_slope = slope * inner.curvature
+    by_curvature = curvature * inner.slope**2
     bound = np.abs(by_slope) + np.abs(by_curvature)
-    return Derivatives(first * inner.slope, bound)
+    return Derivatives(slope * inner.slope, bound)
 
 
 _REMEDY = "it is for XGBClassifier(objective=...), not for XGBRegressor or xgboost.train."

@@ -147,7 +147,7 @@ def text_to_numbers(labels: LabelArray) -> LabelArray:
 # Classes -----------------------------------------------------------------------------------------
 
 
-def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> list[int]:
+def look_up(cells: Iterable[Any], values: Iterable[Any], decimal: str = ".") -> list[int]:
     """Return the position of each cell among known values, -1: it is missing, -2: it is none.
 
     Of known numbers, the texts "1" and "1.0" mean the number 1 ("1,0" with decimal commas), and
@@ -156,7 +156,7 @@ def look_up(cells: Iterable[Any], known: Iterable[Any], decimal: str = ".") -> l
     """
     places: dict[Any, int] = {}
     reads_words = True
-    for position, value in enumerate(known):
+    for position, value in enumerate(values):
         places[str(value)] = position
         places[value] = position
         reads_words = reads_words and not isinstance(value, str)

@@ -162,7 +162,7 @@ def tune(options: TuneOptions) -> int:
     if options.next is not None:
         positions = selection.next_to_judge(options.next)
         to_judge = table.file.cells().take(rows[positions].to_numpy())
-    kept = _keep_certified(policy, outputs)
+    certified_path = _keep_certified(policy, outputs)
     written = _write_results(policy, to_judge, outputs, table.file.layout)
     with redirect_stdout(sys.stderr if options.out == _STANDARD else sys.stdout):
         _print(selection)
@@ -172,9 +172,9 @@ def tune(options: TuneOptions) -> int:
             _print("\nNo further label can raise the coverage: stop judging.")
         if written:
             _print(f"\nWritten: {', '.join(written)}")
-        if kept:
-            _print(f"\nKept: {kept} is certified, and a refusal replaces no certificate.")
-    if kept:
+        if certified_path:
+            _print(f"\nKept: {certified_path} is certified, and a refusal replaces no certificate.")
+    if certified_path:
         return INFEASIBLE
     for certificate in selection.certificates.values():
         if certificate is not None and not certificate.is_certified:
@@ -400,15 +400,15 @@ def apply(options: ApplyOptions) -> int:
     table = open_table(options.table[0], options, policy)
     refuse_idle(options, table)
     rows = table.file.rows([*table.used, options.id])
-    asked = None
+    stage_scores = None
     if _follows(policy, table, options):
-        asked, waiting = _ask_stages(policy, table, options, rows)
+        stage_scores, waiting = _ask_stages(policy, table, options, rows)
         if options.ask is not None:
             listed = pa.Table.from_pandas(waiting, preserve_index=False)
             _write(listed, options.ask, table.file.layout)
         if len(waiting):
             return _say_who_waits(waiting, options)
-    decided, confidence = _decide(policy, table, rows, asked, options.capacity)
+    decided, confidence = _decide(policy, table, rows, stage_scores, options.capacity)
     _write_decisions(decided.add_prefix(options.prefix), table, options)
     counts = policies.count_at_quantiles(policy, confidence)
     numbers = "--proba" if table.proba else "confidence"
@@ -942,14 +942,14 @@ def _write_csv(cells: pa.Table, file: TextIO, path: Path, layout: CsvLayout) -> 
 
 
 @dataclass
-class _Asked:
+class _StageScores:
     """What the stages of a cascade say, and which cases lack no number."""
 
     proba: dict[str, FloatArray]
-    known: BoolArray
+    is_complete: BoolArray
 
     @classmethod
-    def before(cls, stages: Sequence[str], n_rows: int, n_columns: int) -> _Asked:
+    def before(cls, stages: Sequence[str], n_rows: int, n_columns: int) -> _StageScores:
         """Return what is known before any stage is asked."""
         proba = {}
         for stage in stages:
@@ -960,14 +960,14 @@ class _Asked:
         self, stage: str, asks: BoolArray, numbers: FloatArray, lacks_number: BoolArray
     ) -> None:
         """Add what a stage says of the cases that ask it."""
-        self.known &= ~(asks & lacks_number)
-        is_read = asks & self.known
+        self.is_complete &= ~(asks & lacks_number)
+        is_read = asks & self.is_complete
         self.proba[stage][is_read] = numbers[is_read]
 
     def fill(self, value: float) -> None:
         """Give rows that lack a number a placeholder: they are deferred."""
         for proba in self.proba.values():
-            proba[~self.known] = value
+            proba[~self.is_complete] = value
 
 
 def _stage(path: Path) -> str:
@@ -1009,13 +1009,13 @@ def _join_tables(
 
 
 def _take_stage(
-    later: Table, id_column: str | None, first: str, ids: pd.Index, truth: LabelArray
+    later: Table, id_column: str | None, first_name: str, ids: pd.Index, truth: LabelArray
 ) -> Predictions:
     """Return what a later stage says of the cases of the first table, in its order."""
     predictions, _ = later.predictions()
     later_ids = _read_ids(later, id_column)
-    both = f"{first} and {later.name}"
-    only_in = {first: ids.difference(later_ids), later.name: later_ids.difference(ids)}
+    both = f"{first_name} and {later.name}"
+    only_in = {first_name: ids.difference(later_ids), later.name: later_ids.difference(ids)}
     for name, lost in only_in.items():
         if len(lost):
             raise ValueError(
@@ -1079,19 +1079,19 @@ def _follows(policy: AbstentionPolicy, table: Table, options: ApplyOptions) -> b
 
 def _ask_stages(
     policy: AbstentionPolicy, table: Table, options: ApplyOptions, rows: pd.DataFrame
-) -> tuple[_Asked, pd.DataFrame]:
+) -> tuple[_StageScores, pd.DataFrame]:
     """Follow the cases of the first table from stage to stage.
 
     Returns
     -------
-    asked : _Asked
+    asked : _StageScores
     waiting : DataFrame
         The cases that must ask a stage whose table has no row of them, and that stage.
     """
     assert policy.cascade is not None
     names = policy.cascade.names
     ids = _read_ids(table, options.id, rows)
-    asked = _Asked.before(names, len(ids), len(table.proba))
+    stage_scores = _StageScores.before(names, len(ids), len(table.proba))
     stage = np.full(len(ids), names[0], object)
     for position, path in enumerate(options.table):
         name = names[position]
@@ -1101,12 +1101,12 @@ def _ask_stages(
         if position > 0:
             table = replace(table, file=TableFile.open(path, options.layout))
             rows = table.file.rows([options.id, *table.proba])
-        asked.hear(name, asks, *_align(table, options.id, rows, ids))
-        stage = policy.begin({name: asked.proba[name] for name in names[: position + 1]})
-    waits = asked.known & pd.notna(stage)
-    asked.fill(1.0 / len(policy.classes))
+        stage_scores.hear(name, asks, *_align(table, options.id, rows, ids))
+        stage = policy.begin({name: stage_scores.proba[name] for name in names[: position + 1]})
+    waits = stage_scores.is_complete & pd.notna(stage)
+    stage_scores.fill(1.0 / len(policy.classes))
     waiting = {str(options.id): ids[waits], "stage": stage[waits]}
-    return asked, pd.DataFrame(waiting)
+    return stage_scores, pd.DataFrame(waiting)
 
 
 def _align(
@@ -1142,75 +1142,76 @@ def _decide(
     policy: AbstentionPolicy,
     table: Table,
     rows: pd.DataFrame,
-    asked: _Asked | None,
+    stage_scores: _StageScores | None,
     capacity: int | None,
 ) -> tuple[pd.DataFrame, FloatArray]:
     """Decide some rows, defer those that lack a number; also return the known confidences.
 
-    `asked` is what the stages of a cascade say, and which rows lack no number.
+    `stage_scores` is what the stages of a cascade say, and which rows lack no number.
     """
     groups = rows[list(table.subgroups)]
     subgroups: Any = _subgroups(_known_subgroups(policy, groups))
     if table.proba:
-        decisions, known = _decide_proba(policy, table, rows, asked, subgroups)
+        decisions, is_complete = _decide_proba(policy, table, rows, stage_scores, subgroups)
     else:
-        decisions, known = _decide_answers(policy, table, rows, subgroups)
-    decisions = policies.limit_deferred(policy, decisions, capacity, known)
+        decisions, is_complete = _decide_answers(policy, table, rows, subgroups)
+    decisions = policies.limit_deferred(policy, decisions, capacity, is_complete)
     decided = policies.tabulate_decisions(policy, decisions, rows.index)
-    decided["accepted"] = decisions.accepted & known
+    decided["accepted"] = decisions.accepted & is_complete
     if table.proba:
-        decided = _blank_unknown(policy, decided, known)
+        decided = _blank_unknown(policy, decided, is_complete)
     else:
         answers = rows[str(table.answer)]
         marks = decided.columns.intersection(["accepted", "over_capacity"])
         decided = decided[marks].assign(decision=answers.where(decided["accepted"]))
         decided = decided[["decision", *marks]]
-    return decided, decisions.confidence[known]
+    return decided, decisions.confidence[is_complete]
 
 
 def _decide_proba(
     policy: AbstentionPolicy,
     table: Table,
     rows: pd.DataFrame,
-    asked: _Asked | None,
+    stage_scores: _StageScores | None,
     subgroups: Any,
 ) -> tuple[Decisions, BoolArray]:
     """Decide rows of probabilities; also return which rows lack none of them."""
-    if asked is not None:
-        return policies.decide_given(policy, asked.proba, subgroups=subgroups), asked.known
-    numbers, known = table.numbers(rows)
+    if stage_scores is not None:
+        decisions = policies.decide_given(policy, stage_scores.proba, subgroups=subgroups)
+        return decisions, stage_scores.is_complete
+    numbers, is_complete = table.numbers(rows)
     # Rows that lack a number are deferred, and get placeholders.
-    numbers[~known] = 1.0 / len(policy.classes)
-    return policies.decide_given(policy, numbers, subgroups=subgroups), known
+    numbers[~is_complete] = 1.0 / len(policy.classes)
+    return policies.decide_given(policy, numbers, subgroups=subgroups), is_complete
 
 
 def _decide_answers(
     policy: AbstentionPolicy, table: Table, rows: pd.DataFrame, subgroups: Any
 ) -> tuple[Decisions, BoolArray]:
     """Decide answers that come with a confidence; also return which rows have both."""
-    numbers, known = table.numbers(rows)
+    numbers, is_complete = table.numbers(rows)
     _refuse_lists_of_answers(policy)
     answers = rows[str(table.answer)]
-    known &= table.answered(rows)
+    is_complete &= table.answered(rows)
     codes = np.zeros(len(rows), dtype=int)  # any class where only the confidence matters
     if policy.parts.by_answer:
         codes = table.known_codes(answers)
-    confidence = np.where(known, numbers[:, 0], 0.0)
+    confidence = np.where(is_complete, numbers[:, 0], 0.0)
     labels = policy.classes[codes]
     decisions = policies.decide_given(policy, None, labels, subgroups, confidence=confidence)
-    return decisions, known
+    return decisions, is_complete
 
 
 def _blank_unknown(
-    policy: AbstentionPolicy, decided: pd.DataFrame, known: BoolArray
+    policy: AbstentionPolicy, decided: pd.DataFrame, is_complete: BoolArray
 ) -> pd.DataFrame:
     """Return decisions as a table holds them: nothing is said of rows that lack a number."""
     named = decided.columns.intersection(["label", "suggestion", "stage"])
-    decided.loc[~known, named] = pd.NA
-    decided.loc[~known, "confidence"] = np.nan
+    decided.loc[~is_complete, named] = pd.NA
+    decided.loc[~is_complete, "confidence"] = np.nan
     if policy.shortlist is not None:
         _refuse_unclear_lists(policy.classes, "--policy")
-        listed = decided["shortlist"].where(known, pd.NA)
+        listed = decided["shortlist"].where(is_complete, pd.NA)
         texts = listed.map(_join_labels, na_action="ignore")
         decided["shortlist"] = texts.astype("string")
     return decided.rename(columns={"label": "decision"})

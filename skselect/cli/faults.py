@@ -20,11 +20,11 @@ def naming_all(reads: Callable[[], list[Callable[[], object]]]) -> Iterator[None
         yield
     except ValueError as error:
         faults = _find(reads())
-        first = str(error)
-        others = [fault for fault in faults if fault != first]
+        first_fault = str(error)
+        others = [fault for fault in faults if fault != first_fault]
         if not others:
             raise
-        listed = "\n".join(f"- {fault}" for fault in (first, *others))
+        listed = "\n".join(f"- {fault}" for fault in (first_fault, *others))
         raise ValueError(f"{len(others) + 1} faults:\n{listed}") from error
 
 

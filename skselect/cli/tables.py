@@ -197,12 +197,12 @@ class Table:
         for name in names:
             self.file.tell_words(rows[name])
         lacks_number = np.any([is_missing(rows[name]) for name in names], axis=0)
-        known = ~lacks_number
-        whole_rows = rows.loc[known, names]  # nothing else in the other rows counts
+        is_complete = ~lacks_number
+        whole_rows = rows.loc[is_complete, names]  # nothing else in the other rows counts
         known_numbers = self._complete_numbers(whole_rows)
         numbers = np.full((len(rows), len(names)), np.nan, known_numbers.dtype)
-        numbers[known] = known_numbers
-        return numbers, known
+        numbers[is_complete] = known_numbers
+        return numbers, is_complete
 
     def _complete_numbers(self, rows: pd.DataFrame) -> FloatArray:
         """Return rows of checked probabilities, or of confidences; none of them is missing."""
@@ -752,15 +752,15 @@ def _match_names(proba: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
 def _named_after(column: str, names: list[str]) -> str | None:
     """Return the class with which a column's name begins or ends as a word, if there is one."""
     text = column.casefold()
-    found = set()
+    matches = set()
     for name in names:
         word = re.escape(name.casefold())
         # A word ends where letters or digits do: p_no and p1, but not casino or p11.
         begins = rf"{word}(?![^\W\d_])" if name[-1:].isalpha() else rf"{word}(?!\d)"
         ends = rf"(?<![^\W\d_]){word}$" if name[:1].isalpha() else rf"(?<!\d){word}$"
         if re.match(begins, text) or re.search(ends, text):
-            found.add(name)
-    longest = {name for name in found if not any(_is_end_of(name, other) for other in found)}
+            matches.add(name)
+    longest = {name for name in matches if not any(_is_end_of(name, other) for other in matches)}
     return longest.pop() if len(longest) == 1 else None
 
 

@@ -134,10 +134,10 @@ class RiskCoverageDisplay(common.CurveDisplay):
         ['target 5 %', 'certified: at most 5 %']
         """
         if isinstance(selection, GroupedSelection):
-            first = next(iter(selection.selections))
+            first_subgroup = next(iter(selection.selections))
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
                 f"selection has one threshold per {selection.by}; draw one of them, such as "
-                f"selection.selections[{first!r}]."
+                f"selection.selections[{first_subgroup!r}]."
             )
         if not isinstance(selection, ThresholdSelection):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument

@@ -262,7 +262,7 @@ class SelectiveClassifier(
         if learns and not scored:
             splits = self._folds(rows)
         n_fits = 0 if self._is_frozen else 1 + len(splits)
-        whole, *each_fold = fits.begin(n_fits, first=["all rows"], n_folds=len(splits))
+        whole, *each_fold = fits.begin(n_fits, before_folds=["all rows"], n_folds=len(splits))
         raw = rows.fit(self.estimator, whole)
         own_scores = self._check_scores(rows, raw, n_checked)
         self.calibration_: Calibration | None = None
@@ -387,9 +387,9 @@ class SelectiveClassifier(
         unseen = unseen.take(np.argsort(unseen.rows))
         if self._is_frozen and self.confidence_ is None:
             return unseen
-        known = find_known_rows(splits, rows.codes)[unseen.rows]
-        option_checks.warn_unseen(known, unseen.codes, "they are left out of the calibration")
-        return unseen.take(known)
+        knows_class = find_known_rows(splits, rows.codes)[unseen.rows]
+        option_checks.warn_unseen(knows_class, unseen.codes, "they are left out of the calibration")
+        return unseen.take(knows_class)
 
     def _decide_unseen(self) -> OutOfFold | None:
         """Return out-of-fold rows of the fit, as it would rate them now, None where there are none.
@@ -434,7 +434,9 @@ class SelectiveClassifier(
         n_fits_of_folds = n_folds if shared else n_folds * n_final
         n_fits_of_refit = 1 if again else n_final
         n_fits = n_fits_of_refit + n_fits_of_folds
-        *tasks, _ = fits.begin(n_fits, n_folds=n_folds, last=["all rows"])  # the last is the refit
+        *tasks, _ = fits.begin(
+            n_fits, n_folds=n_folds, after_folds=["all rows"]
+        )  # the last is the refit
         if not shared:
             return predict_folds(self._decide_fold, rows, splits, n_jobs, tasks), None
         scored = predict_folds(self._score_fold, rows, splits, n_jobs, tasks)
@@ -514,26 +516,30 @@ class SelectiveClassifier(
         return OutOfFold.join(decided)
 
     def _decide_held_out(
-        self, rows: TrainingRows, splits: Splits, cv: str, fits: Fits, *, kept: bool
+        self, rows: TrainingRows, splits: Splits, cv: str, fits: Fits, *, is_final: bool
     ) -> tuple[SelectiveClassifier, OutOfFold]:
-        """Fit on some rows and decide others; `cv` is its name, `kept`: there is no refit."""
+        """Fit on some rows and decide others; `cv` is its name, `is_final`: there is no refit."""
         ((train, test),) = splits
-        self._check_held_out(rows, splits, cv, kept=kept)
-        last = [] if kept else ["all rows"]
-        n_fits = (1 + len(last)) * self._count_fits(rows)
-        task, *_ = fits.begin(n_fits, first=["the rows not held out"], last=last)
+        self._check_held_out(rows, splits, cv, is_final=is_final)
+        after_folds = [] if is_final else ["all rows"]
+        n_fits = (1 + len(after_folds)) * self._count_fits(rows)
+        task, *_ = fits.begin(
+            n_fits, before_folds=["the rows not held out"], after_folds=after_folds
+        )
         training = rows.take(train)
         with naming_single_class(training, f"the training part of {cv}"):
-            if kept:
+            if is_final:
                 model = self._fit_clone(training, task)
             else:
                 with row_checks.silence_repeats():  # the fit on all rows warns
                     model = self._fit_clone(training, task)
         model._record(training)
-        fields = self._decide_by(model, rows, take_rows(rows.X, test), kept=kept)
+        fields = self._decide_by(model, rows, take_rows(rows.X, test), is_final=is_final)
         return model, OutOfFold.of(rows, test, **fields)
 
-    def _check_held_out(self, rows: TrainingRows, splits: Splits, cv: str, *, kept: bool) -> None:
+    def _check_held_out(
+        self, rows: TrainingRows, splits: Splits, cv: str, *, is_final: bool
+    ) -> None:
         """Refuse a split of which a part is too small; warn of classes that are all held out."""
         ((train, test),) = splits
         if len(test) < LEAST_HELD_OUT:
@@ -544,11 +550,11 @@ class SelectiveClassifier(
             )
         check_weighted_part(rows.weight, train, f"the training part of {cv}")
         check_weighted_part(rows.weight, test, f"the part that {cv} holds out")
-        known = find_known_rows(splits, rows.codes)
-        if not kept:
-            option_checks.warn_unseen(known, rows.codes, "they count as wrong answers")
-        elif not np.all(known):
-            _warn_of_unknown_classes(cv, rows, known)
+        knows_class = find_known_rows(splits, rows.codes)
+        if not is_final:
+            option_checks.warn_unseen(knows_class, rows.codes, "they count as wrong answers")
+        elif not np.all(knows_class):
+            _warn_of_unknown_classes(cv, rows, knows_class)
 
     def _fit_clone(
         self,
@@ -574,12 +580,12 @@ class SelectiveClassifier(
         return model
 
     def _decide_by(
-        self, model: SelectiveClassifier, rows: TrainingRows, X: Any, *, kept: bool = False
+        self, model: SelectiveClassifier, rows: TrainingRows, X: Any, *, is_final: bool = False
     ) -> dict[str, Any]:
         """Return what a fitted clone decides, also where its training rows lacked a class.
 
         The confidence of such a model is computed among all classes, as that of the final one
-        will be; a model that is `kept` is the final one.
+        will be; `is_final`: this model is the final one.
         """
         decisions = apply_policy(model._make_policy(), *model._read_rows(X))
         fields = _fields_of(decisions)
@@ -592,7 +598,7 @@ class SelectiveClassifier(
         confidence = decisions.confidence
         # What was fitted to errors does not change.
         is_fitted = model.calibrates_confidence or isinstance(self.confidence, ConfidenceLearner)
-        if not (kept or is_fitted):
+        if not (is_final or is_fitted):
             confidence = confidence_of_answers(proba, y_pred, self.confidence_in_use, rows.rule)
         return fields | {"scores": proba, "y_pred": y_pred, "confidence": confidence}
 
@@ -851,12 +857,12 @@ def _leave_out_costs(
     return DecisionRule()
 
 
-def _warn_of_unknown_classes(cv: str, rows: TrainingRows, known: BoolArray) -> None:
+def _warn_of_unknown_classes(cv: str, rows: TrainingRows, knows_class: BoolArray) -> None:
     """Warn of classes that a kept classifier does not know; with costs, refuse them."""
-    unknown = rows.classes[np.unique(rows.codes[~known])].tolist()
+    unknown = rows.classes[np.unique(rows.codes[~knows_class])].tolist()
     held_out = (
-        f"{cv}: {np.sum(~known)} of {len(known)} rows belong to the classes {unknown} and are all "
-        "held out, so that the kept classifier does not know these classes"
+        f"{cv}: {np.sum(~knows_class)} of {len(knows_class)} rows belong to the classes {unknown} "
+        "and are all held out, so that the kept classifier does not know these classes"
     )
     if rows.rule.cost_matrix is not None:
         raise ValueError(

@@ -72,13 +72,13 @@ def check_folds(splits: Splits, rows: TrainingRows) -> Splits:
         check_weighted_part(rows.weight, train, name)
     tested = find_tested_rows(splits)
     codes = rows.codes[tested]
-    known = find_known_rows(splits, rows.codes)[tested]
+    knows_class = find_known_rows(splits, rows.codes)[tested]
     n_classes = len(rows.classes)
     n_rows = np.bincount(codes, minlength=n_classes)
-    n_unknown = np.bincount(codes[~known], minlength=n_classes)
+    n_unknown = np.bincount(codes[~knows_class], minlength=n_classes)
     # A class with a single row is left alone: no fold can do better.
     lost = np.flatnonzero((n_rows > 1) & (2 * n_unknown > n_rows))
-    if len(lost) or not np.any(known):
+    if len(lost) or not np.any(knows_class):
         k = lost[0] if len(lost) else codes[0]
         raise ValueError(
             f"cv: {n_unknown[k]} of the {n_rows[k]} rows of class {rows.classes.tolist()[k]!r} are "
@@ -238,12 +238,12 @@ def find_tested_rows(splits: Splits) -> IntArray:
 
 def find_known_rows(splits: Splits, codes: IntArray) -> BoolArray:
     """Tell for each row whether the model of its fold is trained on its class."""
-    known = np.ones(len(codes), dtype=bool)
+    knows_class = np.ones(len(codes), dtype=bool)
     n_codes = codes.max() + 1
     for train, test in splits:
         n_training_rows = np.bincount(codes[train], minlength=n_codes)
-        known[test] = n_training_rows[codes[test]] > 0
-    return known
+        knows_class[test] = n_training_rows[codes[test]] > 0
+    return knows_class
 
 
 def are_partition(splits: Splits, n: int) -> bool:

@@ -244,12 +244,12 @@ def _check_columns(
     requested = [columns] if is_single else list(columns)
     if len(requested) != n_classes and (len(requested), n_classes) != (1, 2):
         raise ValueError(f"columns names {len(requested)} columns for {n_classes} classes.")
-    known = list(range(shape[1])) if names is None else names
+    column_names = list(range(shape[1])) if names is None else names
     if len(set(requested)) != len(requested):
         raise ValueError(f"columns={shown(requested)} names a column twice: one class, one column.")
-    missing = [column for column in requested if column not in known]
+    missing = [column for column in requested if column not in column_names]
     if missing:
-        raise ValueError(f"columns: X has no {shown(missing)}; it has {known[:20]}.")
+        raise ValueError(f"columns: X has no {shown(missing)}; it has {column_names[:20]}.")
     texts = [str(column) for column in requested]
     labels = [str(label) for label in classes.tolist()]
     if names is not None and texts != labels and sorted(texts) == sorted(labels):
@@ -257,7 +257,7 @@ def _check_columns(
             f"columns={shown(requested)} names the classes {classes.tolist()} in another order, so "
             "that answers would be swapped. List the columns in the order of classes."
         )
-    return [known.index(column) for column in requested]
+    return [column_names.index(column) for column in requested]
 
 
 def _warn_like_proba(values: FloatArray) -> None:

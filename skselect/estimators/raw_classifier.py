@@ -191,10 +191,10 @@ def spread(scores: FloatArray, columns: IntArray, n_classes: int, missing: float
     """
     if np.array_equal(columns, np.arange(n_classes)):
         return scores
-    known = columns >= 0
+    has_column = columns >= 0
     table = np.full((len(scores), n_classes), missing, dtype=scores.dtype)
-    table[:, columns[known]] = scores[:, known]
-    if known.all():
+    table[:, columns[has_column]] = scores[:, has_column]
+    if has_column.all():
         return table
     uniform = np.full_like(table, 1.0 / n_classes)
     total = table.sum(axis=1, keepdims=True)
@@ -559,15 +559,20 @@ class Fits:
         self.tasks: list[FitTask] = []
 
     def begin(
-        self, n_fits: int, *, first: Sequence[str] = (), n_folds: int = 0, last: Sequence[str] = ()
+        self,
+        n_fits: int,
+        *,
+        before_folds: Sequence[str] = (),
+        n_folds: int = 0,
+        after_folds: Sequence[str] = (),
     ) -> list[FitTask]:
         """Say what will be fitted, and how often the classifier inside; return the tasks."""
         if n_fits:
             folds = [_count(n_folds, "fold")] if n_folds else []
-            steps = ", then ".join([*first, *folds, *last])
+            steps = ", then ".join([*before_folds, *folds, *after_folds])
             _say(self._owner, f"Fitting {steps}, totalling {_count(n_fits, 'fit')}")
         folds = [f"fold {k + 1} of {n_folds}" for k in range(n_folds)]
-        names = [*first, *folds, *last]
+        names = [*before_folds, *folds, *after_folds]
         self._context = private_sklearn.begin_fit(self._owner, len(names), **self._rows)
         self.tasks = []
         for name in names:

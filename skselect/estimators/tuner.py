@@ -503,14 +503,14 @@ class ThresholdTuner(
         else:
             splits = read_splits(cv, rows, rows.tuning_params, self.random_state)
         is_held_out = len(splits) == 1
-        is_kept = not self._refits
+        is_final = not self._refits
         if isinstance(self.refit, str):
-            is_kept = is_held_out and self._wants_exact(plan)
+            is_final = is_held_out and self._wants_exact(plan)
         if is_held_out:
             name = f"cv={cv:g}" if is_share else "cv"
-            tested = self._decide_held_out(plan, splits, name, fits, is_kept=is_kept)
+            tested = self._decide_held_out(plan, splits, name, fits, is_final=is_final)
             return replace(tested, splits=[] if is_share else splits)
-        if is_kept:
+        if is_final:
             raise ValueError(
                 "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
                 "one split cv=[(train, test)], or pass FrozenEstimator(fitted classifier)."
@@ -570,12 +570,12 @@ class ThresholdTuner(
         return _Tested(unseen, model, caveats, splits, order.TAKE_LATEST)
 
     def _decide_held_out(
-        self, plan: _Plan, splits: Splits, name: str, fits: Fits, *, is_kept: bool
+        self, plan: _Plan, splits: Splits, name: str, fits: Fits, *, is_final: bool
     ) -> _Tested:
         """Decide the rows of one split by a model of the others, which may be kept."""
-        model, unseen = plan.base._decide_held_out(plan.rows, splits, name, fits, kept=is_kept)
+        model, unseen = plan.base._decide_held_out(plan.rows, splits, name, fits, is_final=is_final)
         unseen, caveats = self._compare_rows(model, plan, unseen)
-        if is_kept:
+        if is_final:
             return _Tested(unseen, model, caveats)
         return _Tested(unseen, None, (certificates.REFITTED, *caveats))
 
@@ -679,7 +679,7 @@ class ThresholdTuner(
             X = take_rows(X, unseen.rows)
         hashed = _HashedTables()
         records = _Records.of(model, X, hashed)
-        seen, caveats = self._find_seen(model, records, len(unseen.rows))
+        is_training_row, caveats = self._find_seen(model, records, len(unseen.rows))
         if isinstance(find_inner(model.estimator), PrecomputedClassifier):
             copies = None  # X are predictions
         else:
@@ -691,7 +691,7 @@ class ThresholdTuner(
             copies = seen_rows.find_tied_copies(
                 unseen.confidence, sizes, unseen.codes, unseen.y_pred
             )
-        readings = seen_rows.with_and_without(seen, copies)
+        readings = seen_rows.with_and_without(is_training_row, copies)
         return replace(unseen, readings=readings), (*caveats, *certificates.copied_here(copies))
 
     def _is_exact(self, plan: _Plan) -> bool:
@@ -706,7 +706,7 @@ class ThresholdTuner(
     ) -> tuple[arrays.BoolArray, list[Caveat]]:
         """Return which rows have trained the classifier, where these are few, and caveats."""
         is_vouched = self._vouches("fresh")
-        seen = np.zeros(n_rows, dtype=bool)
+        is_training_row = np.zeros(n_rows, dtype=bool)
         caveats = []
         if not records.are_all:
             caveats.append(certificates.FRESH_BY_WORD if is_vouched else certificates.NO_RECORD)
@@ -722,16 +722,16 @@ class ThresholdTuner(
         if not most.share > 0:
             if not caveats and not most.is_checked:
                 caveats.append(certificates.NOTHING_CHECKED)
-            return seen, caveats
+            return is_training_row, caveats
         limit = certificates.MOST_SEEN if records.are_complete else _MOST_UNKNOWN
         are_few = not is_vouched and most.share <= limit
         asks = isinstance(model.confidence, ConfidenceLearner)
         caveat = certificates.trained_here(most, few=are_few, asks=asks, vouched=is_vouched)
         if are_few:
-            seen = records.find_seen()
+            is_training_row = records.find_seen()
         elif not is_vouched:
             warn_user(f"No certificate: {caveat.reason}.")
-        return seen, [caveat, *caveats]
+        return is_training_row, [caveat, *caveats]
 
     def _doubt_rows(self, plan: _Plan, tested: _Tested, sample: Sample) -> Sample:
         """Return the rows with what is doubted of them."""
@@ -1103,41 +1103,41 @@ class _Records:
 
     Parameters
     ----------
-    known : list of (SeenRows, HashedRows)
+    pairs : list of (SeenRows, HashedRows)
         Each record, and the rows to be looked for as its part got them.
     are_all : bool
         Whether every part keeps one.
     """
 
-    known: list[tuple[seen_rows.SeenRows, seen_rows.HashedRows]]
+    pairs: list[tuple[seen_rows.SeenRows, seen_rows.HashedRows]]
     are_all: bool
 
     @classmethod
     def of(cls, model: SelectiveClassifier, X: Any, hashed: _HashedTables) -> _Records:
         """Return the records of a model, and X hashed as its parts get it."""
         records = find_records(model, X)
-        pairs = [pair for pair in records if pair is not None]
-        known = [(record, hashed.of(table)) for record, table in pairs]
-        return cls(known, len(pairs) == len(records))
+        kept_records = [pair for pair in records if pair is not None]
+        pairs = [(record, hashed.of(table)) for record, table in kept_records]
+        return cls(pairs, len(pairs) == len(records))
 
     @property
     def are_complete(self) -> bool:
         """Whether each holds all rows that trained its part."""
-        return all(record.complete for record, _ in self.known)
+        return all(record.complete for record, _ in self.pairs)
 
     @property
     def are_old(self) -> bool:
         """Whether one does not say how many of its rows are equal by chance."""
-        return any(record.twins is None for record, _ in self.known)
+        return any(record.twins is None for record, _ in self.pairs)
 
     def recognise_all(self, rows: seen_rows.HashedRows) -> bool:
         """Tell whether equal ones of these rows are no chance, as the training rows of a part."""
-        return any(record.is_of_few_twins for record, table in self.known if table is rows)
+        return any(record.is_of_few_twins for record, table in self.pairs if table is rows)
 
     @cached_property
     def overlaps(self) -> list[seen_rows.Overlap]:
         """The overlap of each part."""
-        return [record.overlap(rows) for record, rows in self.known]
+        return [record.overlap(rows) for record, rows in self.pairs]
 
     def find_largest_overlap(self) -> seen_rows.Overlap:
         """Return the overlap of the part that has seen the largest share of the rows."""
@@ -1150,7 +1150,7 @@ class _Records:
 
     def find_seen(self) -> arrays.BoolArray:
         """Return which rows trained any part."""
-        seen_by_part = [record.find(rows) for record, rows in self.known]
+        seen_by_part = [record.find(rows) for record, rows in self.pairs]
         return np.asarray(np.any(seen_by_part, axis=0))
 
 
@@ -1275,9 +1275,9 @@ def _find_unknown(tested: _Tested, rows: TrainingRows) -> arrays.BoolArray | Non
     """Return the rows whose class the final model does not know: its training rows may lack it."""
     if tested.model is None:
         return None
-    known = tested.model.classes_
-    check_enough_classes(len(known))
-    return ~np.isin(rows.classes[tested.unseen.codes], known)
+    model_classes = tested.model.classes_
+    check_enough_classes(len(model_classes))
+    return ~np.isin(rows.classes[tested.unseen.codes], model_classes)
 
 
 # Subgroups -----------------------------------------------------------------------------------
@@ -1320,15 +1320,18 @@ def find_subgroups(by: Subgroups, X: Any) -> Any:
     return pd.DataFrame({column: table[:, column] for column in columns})
 
 
-def _check_columns(group_by: Any, columns: list[Any], known: list[Any]) -> None:
+def _check_columns(group_by: Any, columns: list[Any], column_names: list[Any]) -> None:
     """Refuse columns that X has not."""
     missing = [
-        column for column in columns if not isinstance(column, str | int) or column not in known
+        column
+        for column in columns
+        if not isinstance(column, str | int) or column not in column_names
     ]
     if missing or not columns:
         raise ValueError(
-            f"group_by={shown(group_by)}: X has no column {shown(missing)}; it has {known[:20]}. "
-            "Pass columns of a dense X, a function of X, or 'predicted_class'."
+            f"group_by={shown(group_by)}: X has no column {shown(missing)}; it has "
+            f"{column_names[:20]}. Pass columns of a dense X, a function of X, or "
+            "'predicted_class'."
         )
 
 
@@ -1363,11 +1366,11 @@ def _check_part(
     among_all, among_part, names = _encode_alike(subgroups.iloc[rows], part)
     differs = np.flatnonzero(among_all != among_part)
     if len(differs):
-        first = differs[0]
+        first_row = differs[0]
         raise ValueError(
             f"group_by: the function looks at rows together. Called on {called_on}, it puts row "
-            f"{rows[first]} into {names[among_part[first]]!r}; among all {len(subgroups)} rows it "
-            f"is in {names[among_all[first]]!r}. {_BY_ROW}"
+            f"{rows[first_row]} into {names[among_part[first_row]]!r}; among all {len(subgroups)} "
+            f"rows it is in {names[among_all[first_row]]!r}. {_BY_ROW}"
         )
 
 

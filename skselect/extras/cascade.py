@@ -108,13 +108,13 @@ class Cascade:
         parts = check_stages(stages)
         if tuple(stages) != self.names:
             raise ValueError(f"stages must be {list(self.names)}, got {list(stages)}.")
-        first = parts[0]
+        first_stage = parts[0]
         tables = [scores_of(part) for part in parts]
         n_rows, width = tables[0].shape
         scores, stage = follow(self.applied(), n_rows, width, lambda k, rows: tables[k][rows])
-        joined = replace(first, _cascade=self.count_asked(stage, is_fresh=True))
-        if first.y_proba is not None:
-            return replace(joined, y_proba=scores, y_pred=first.rule.choose(scores))
+        joined = replace(first_stage, _cascade=self.count_asked(stage, is_fresh=True))
+        if first_stage.y_proba is not None:
+            return replace(joined, y_proba=scores, y_pred=first_stage.rule.choose(scores))
         every_row = np.arange(n_rows)
         y_true = np.array([part.y_true for part in parts])[stage, every_row]
         y_pred = np.array([part.y_pred for part in parts])[stage, every_row]
@@ -164,15 +164,15 @@ class Cascade:
         """Return the answer of each row, from those of its stage."""
         by_stage = y_pred if isinstance(y_pred, Mapping) else {self.names[0]: y_pred}
         n_rows = len(stage)
-        asked = np.unique(stage)
-        names = [self.names[k] for k in asked]
+        deciding_stages = np.unique(stage)
+        names = [self.names[k] for k in deciding_stages]
         if any(name not in by_stage or len(by_stage[name]) != n_rows for name in names):
             raise ValueError(
                 f"y_pred must be a dict with the answers of {names} to all {n_rows} rows, as for "
                 f"the confidence, got {shown(y_pred)}."
             )
         answers = np.empty(n_rows, dtype=object)
-        for k, name in zip(asked, names, strict=True):
+        for k, name in zip(deciding_stages, names, strict=True):
             rows = stage == k
             of_stage = np.asarray(by_stage[name], dtype=object)
             answers[rows] = of_stage[rows]
@@ -217,16 +217,16 @@ class Cascade:
         if not self.n_asked:
             return f"{order}."
         table = self.expected_costs
-        asked = float(table["asked"][last])
+        share_of_last = float(table["asked"][last])
         certainty = "an estimate"
         if self.is_fresh:
             low = percent(float(table["low"][last]))
             high = percent(float(table["high"][last]))
             certainty = f"95 % interval {low} to {high}"
         cost = rounded(float(table["cost"]["all"]), 4)
-        verdict = "; it saves next to nothing" if asked >= _NEARLY_ALL else ""
+        verdict = "; it saves next to nothing" if share_of_last >= _NEARLY_ALL else ""
         return (
-            f"{order}: {percent(asked)} of the cases ask {last!r} ({certainty}); "
+            f"{order}: {percent(share_of_last)} of the cases ask {last!r} ({certainty}); "
             f"cost {cost} a case{verdict}."
         )
 
@@ -269,9 +269,9 @@ def check_stages(stages: Any) -> list[Predictions]:
             f"{shown(stages)}."
         )
     stages = _judged_in_all(stages)
-    first = next(iter(stages.values()))
+    first_stage = next(iter(stages.values()))
     for name, part in stages.items():
-        _check_stage(name, part, first)
+        _check_stage(name, part, first_stage)
     return list(stages.values())
 
 
@@ -282,11 +282,11 @@ def _judged_in_all(stages: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     tables = list(stages.values())
     positions = [draw_of(part).position for part in tables if isinstance(part, Predictions)]
-    known = [position for position in positions if position is not None]
-    if len(known) < len(tables):
+    judged_positions = [position for position in positions if position is not None]
+    if len(judged_positions) < len(tables):
         return stages
-    shared = reduce(np.intersect1d, known)
-    n_judged = len(reduce(np.union1d, known))
+    shared = reduce(np.intersect1d, judged_positions)
+    n_judged = len(reduce(np.union1d, judged_positions))
     if len(shared) == 0:
         raise ValueError(
             "stages: no case was judged in all of them; judge the same cases, and pass tables with "
@@ -299,33 +299,33 @@ def _judged_in_all(stages: Mapping[str, Any]) -> Mapping[str, Any]:
             "judged in all stages."
         )
     judged = {}
-    for (name, part), position in zip(stages.items(), known, strict=True):
+    for (name, part), position in zip(stages.items(), judged_positions, strict=True):
         order = np.argsort(position)
         places = np.searchsorted(position[order], shared)
         judged[name] = part.take(order[places])
     return judged
 
 
-def _check_stage(name: str, part: Any, first: Any) -> None:
+def _check_stage(name: str, part: Any, first_stage: Any) -> None:
     """Refuse a stage whose rows, classes or kind of predictions are not those of the first one."""
-    if not isinstance(part, Predictions) or (part.y_proba is None) != (first.y_proba is None):
+    if not isinstance(part, Predictions) or (part.y_proba is None) != (first_stage.y_proba is None):
         raise ValueError(
             f"stages[{name!r}] must be Predictions, with probabilities in all stages or in "
             f"none, got {shown(part)}."
         )
     classes = part.classes.tolist()
-    first_classes = first.classes.tolist()
+    first_classes = first_stage.classes.tolist()
     if classes != first_classes:
         raise ValueError(
             f"stages[{name!r}] has the classes {classes[:10]}, the first stage "
             f"{first_classes[:10]}; pass labels= with all classes to both."
         )
     refuse_unjudged(part, "a stage of a cascade")
-    same_rows = len(part) == len(first)
+    same_rows = len(part) == len(first_stage)
     if not are_verdicts(part):
-        same_rows = np.array_equal(part.y_true, first.y_true)
+        same_rows = np.array_equal(part.y_true, first_stage.y_true)
     weight = np.asarray(part.sample_weight)
-    first_weight = np.asarray(first.sample_weight)
+    first_weight = np.asarray(first_stage.sample_weight)
     if not same_rows or not np.array_equal(weight, first_weight):
         raise ValueError(
             f"stages[{name!r}] has other true labels or weights than the first stage, row by "

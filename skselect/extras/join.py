@@ -165,11 +165,16 @@ def _calibrate_stage(part: Predictions, calibration: Any) -> Calibration:
         return ConfidenceCalibration.fit(
             calibration, confidence, right, weight, is_probability=bounded
         )
-    known = part.y_true >= 0
+    has_class = part.y_true >= 0
     if weight is not None:
-        weight = weight[known]
+        weight = weight[has_class]
     return ClassCalibration.fit(
-        calibration, "predict_proba", table[known], part.y_true[known], table.shape[1], weight
+        calibration,
+        "predict_proba",
+        table[has_class],
+        part.y_true[has_class],
+        table.shape[1],
+        weight,
     )
 
 

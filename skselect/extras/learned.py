@@ -254,11 +254,11 @@ class LearnedConfidence(ConfidenceLearner, BaseEstimator):
         columns: Mapping[str, arrays.FloatArray],
     ) -> dict[str, arrays.FloatArray]:
         """Return the features of the answers by name."""
-        asked = {
+        calibrated = {
             name: calibrations[name].predict_proba(proba)
             for name, proba in answers.auxiliary.items()
         }
-        features = describe_answers(answers.scores, answers.y_pred, {**asked, **columns})
+        features = describe_answers(answers.scores, answers.y_pred, {**calibrated, **columns})
         if "proba" in self.features:
             return features
         return {name: values for name, values in features.items() if name not in OWN_FEATURES}

@@ -353,10 +353,10 @@ def _warn_if_doubtful(
         )
 
 
-def read_predictions(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:
+def read_predictions(y_true: Any, y_proba: Any, options: Mapping[str, Any]) -> Predictions:
     """Return Predictions as they are, or those of labels and probabilities."""
-    if not isinstance(given, Predictions):
-        return Predictions.from_proba(y_true, given, **options)
+    if not isinstance(y_proba, Predictions):
+        return Predictions.from_proba(y_true, y_proba, **options)
     if y_true is not None:
         raise ValueError("y_true: Predictions hold the true labels already; pass y_true=None.")
-    return given
+    return y_proba

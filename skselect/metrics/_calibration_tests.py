@@ -133,18 +133,18 @@ def binomial_p_values(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray
     below = k < mean
     # A count is rare if it is no more likely than k. Bisect on the other side of the mean: above
     # it for the first rare count, below it for the first count that is not rare.
-    first = np.where(below, np.ceil(mean), 0.0)
-    last = np.where(below, n + 1.0, np.floor(mean) + 1.0)
-    is_open = first < last
+    low = np.where(below, np.ceil(mean), 0.0)
+    high = np.where(below, n + 1.0, np.floor(mean) + 1.0)
+    is_open = low < high
     while np.any(is_open):
-        middle = np.floor((first + last) / 2.0)
+        middle = np.floor((low + high) / 2.0)
         rare = _log_mass(np.minimum(middle, n), n, p) <= bound
         turned = rare == below
-        last = np.where(is_open & turned, middle, last)
-        first = np.where(is_open & ~turned, middle + 1.0, first)
-        is_open = first < last
-    lower = np.where(below, k, first - 1.0)
-    upper = np.where(below, first, k)
+        high = np.where(is_open & turned, middle, high)
+        low = np.where(is_open & ~turned, middle + 1.0, low)
+        is_open = low < high
+    lower = np.where(below, k, low - 1.0)
+    upper = np.where(below, low, k)
     tails = _tails(lower, upper, n.astype(np.int64), p)
     return np.where(k == mean, 1.0, np.minimum(tails, 1.0))
 

@@ -117,9 +117,9 @@ def _ratio_metric(
 
 def _check_average(average: Any, pos_label: Any) -> str | None:
     """Check `average`, resolve "auto", and refuse `pos_label` with an average of all classes."""
-    known = ["auto", "macro", "weighted", "micro", "binary", None]
-    if average not in known:
-        raise ValueError(f"average must be one of {known}, got {shown(average)}.")
+    averages = ["auto", "macro", "weighted", "micro", "binary", None]
+    if average not in averages:
+        raise ValueError(f"average must be one of {averages}, got {shown(average)}.")
     if average == "auto":
         return "macro" if pos_label is None else "binary"
     if pos_label is not None and average != "binary":

@@ -173,12 +173,12 @@ def _pairs_gained(
     segment = segment[order]
     p = positive[order]
     q = negative[order]
-    first = np.flatnonzero(np.diff(segment, prepend=-1))
-    n_rows = np.diff(np.append(first, len(segment)))
+    starts = np.flatnonzero(np.diff(segment, prepend=-1))
+    n_rows = np.diff(np.append(starts, len(segment)))
     p_sum = np.cumsum(p)
     q_sum = np.cumsum(q)
-    p_sum -= np.repeat((p_sum - p)[first], n_rows)
-    q_sum -= np.repeat((q_sum - q)[first], n_rows)
+    p_sum -= np.repeat((p_sum - p)[starts], n_rows)
+    q_sum -= np.repeat((q_sum - q)[starts], n_rows)
     # Each row pairs with the rows of the other class that come before it in its segment.
     pairs = p * q_sum + q * p_sum
     gained = np.bincount(block[order], pairs, minlength=int(block.max()) + 1)

@@ -166,12 +166,12 @@ def request(
 
     `gaps` are parameters that metrics of subgroups have; None refuses these metrics.
     """
-    known = SPECS if gaps is None else SPECS | GAPS
+    specs = SPECS if gaps is None else SPECS | GAPS
     hint = ""
     if gaps is None and str(metric) in GAPS:
         hint = " (metrics_by_group and metric_interval compare subgroups)"
     without_sign = str(metric).removeprefix("neg_")
-    if without_sign in known and metric not in known:
+    if without_sign in specs and metric not in specs:
         raise ArgumentError(
             argument, f"{argument}: {metric!r} is a scorer; the metric is {without_sign!r}."
         )
@@ -181,7 +181,7 @@ def request(
             "metric must be one name, such as 'augrc', with its parameters in metric_params=, got "
             f"{shown(metric)}.",
         )
-    spec = known[check_choice(f"{argument}{hint}", metric, known)]
+    spec = specs[check_choice(f"{argument}{hint}", metric, specs)]
     if parameters is None:
         parameters = {}
     if not isinstance(parameters, Mapping):

@@ -99,9 +99,9 @@ def compute_by_correctness(
     The parameters are those of :func:`compute`.
     """
     about_rows, of_kernel = _split(options)
-    form, known = _read_kernel(kernel)
+    form, kernel_parameters = _read_kernel(kernel)
     rows = score_proba(y_true, y_proba, **about_rows).by_correctness
-    if "pos_label" in known:
+    if "pos_label" in kernel_parameters:
         average = of_kernel.get("average", "auto")
         of_kernel["pos_label"] = find_asked_class(y_proba, average, options.get("pos_label"))
     return kernel(getattr(rows, form), **of_kernel, **parameters)
@@ -298,7 +298,7 @@ class MetricSpec:
 
     def value(self, rows: ScoredRows, parameters: Mapping[str, Any]) -> float:
         """Return the metric of rows with the confidence that it reads."""
-        if self.needs == "predictions" and rows.given is None:
+        if self.needs == "predictions" and rows.labelled_rows is None:
             raise ValueError(
                 f"metrics: {self.name!r} reads classes and their probabilities, which Outcomes do "
                 "not hold; pass Predictions.from_proba(y_true, y_proba)."
@@ -350,7 +350,7 @@ def metric(
     better: Literal["higher", "lower"],
     *,
     name: str = "",
-    **known: Any,
+    **fields: Any,
 ) -> Callable[[_Function], _Function]:
     """Make a public function a metric: its kernel, and the row of what is known about it.
 
@@ -361,7 +361,7 @@ def metric(
     better : {"higher", "lower"}
     name : str, default=""
         Where it is not that of the kernel.
-    **known
+    **fields
         Other fields of :class:`MetricSpec`.
     """
     form, _ = _read_kernel(kernel)
@@ -369,9 +369,9 @@ def metric(
     def register(function: _Function) -> _Function:
         public = defaults_of(kernel)(function)
         if options_of(function) in OF_CORRECTNESS:
-            known["confidence"] = "probability"
+            fields["confidence"] = "probability"
         spec = MetricSpec(
-            name or kernel.__name__, public, kernel, form, better == "higher", **known
+            name or kernel.__name__, public, kernel, form, better == "higher", **fields
         )
         ROWS.setdefault(function.__module__, []).append(spec)
         return public

@@ -31,18 +31,18 @@ class ScoredRows:
     ----------
     source : Outcomes or RiskCoverageCurve
         How wrong and how sure each row is; a curve where the rows themselves are not known.
-    given : Predictions or None
+    labelled_rows : Predictions or None
         None: labels and probabilities are not known.
     correctness : str, callable, ndarray of shape (n,) or None
         Which confidence is the probability of being right. None: the one that the rows have.
     threshold : ndarray of shape (n,) or None
         From which confidence on each row is accepted; None if no estimator abstains.
     chosen : index, default=...
-        Which rows of `given` these are; they are taken when they are asked for.
+        Which rows of `labelled_rows` these are; they are taken when they are asked for.
     """
 
     source: Outcomes | RiskCoverageCurve
-    given: Predictions | None = None
+    labelled_rows: Predictions | None = None
     correctness: arrays.ConfidenceSpec | None = None
     threshold: arrays.FloatArray | None = None
     chosen: Any = ...
@@ -50,8 +50,8 @@ class ScoredRows:
     @cached_property
     def predictions(self) -> Predictions:
         """The predictions; ask only where they are known."""
-        assert self.given is not None
-        return self.given.take(self.chosen)
+        assert self.labelled_rows is not None
+        return self.labelled_rows.take(self.chosen)
 
     @cached_property
     def outcomes(self) -> Outcomes:
@@ -93,8 +93,8 @@ class ScoredRows:
 
     def take(self, rows: Any) -> ScoredRows:
         """Return some of the rows, with their own confidence."""
-        given = None if self.given is None else self.predictions
-        return ScoredRows(self.outcomes.take(rows), given, chosen=rows)
+        labelled_rows = None if self.labelled_rows is None else self.predictions
+        return ScoredRows(self.outcomes.take(rows), labelled_rows, chosen=rows)
 
 
 def score_rows(
@@ -116,12 +116,14 @@ def score_rows(
     probability: Any = correctness
     if correctness is None:
         probability = claimed_confidence(source, confidence)
-    own = confidence
+    confidence_in_use = confidence
     if confidence is not None:
         source = replace(source, confidence=outcomes.confidence)
     elif source.confidence is None:
-        own = source.rule.default_confidence
-    return ScoredRows(outcomes, source, None if probability is own else probability, threshold)
+        confidence_in_use = source.rule.default_confidence
+    if probability is confidence_in_use:
+        probability = None
+    return ScoredRows(outcomes, source, probability, threshold)
 
 
 def score_proba(
@@ -165,10 +167,10 @@ class Influence:
     @cached_property
     def values(self) -> arrays.FloatArray:
         """What each row adds, by the delta method: mean zero, shape (n,)."""
-        found = self.estimate * self.under
-        np.subtract(self.over, found, out=found)
-        found *= len(found) / float(np.sum(self.under))
-        return found
+        values = self.estimate * self.under
+        np.subtract(self.over, values, out=values)
+        values *= len(values) / float(np.sum(self.under))
+        return values
 
     def standard_error(self, cluster: arrays.IntArray | None = None) -> float:
         """Return the standard error for independent rows, or independent clusters of rows."""

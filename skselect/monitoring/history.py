@@ -49,7 +49,7 @@ BATCH = np.dtype(
 _SUMS = ["n", "n_accepted", "n_known", "weight", "loss"]
 
 
-def begin_batch(batches: Records, first: int, start: float) -> Records:
+def begin_batch(batches: Records, position: int, start: float) -> Records:
     """Return batches, oldest first, with a new one; where they are too many, two become one."""
     if len(batches) == MOST_BATCHES:
         later = batches[1::2]
@@ -58,7 +58,7 @@ def begin_batch(batches: Records, first: int, start: float) -> Records:
             batches[name] += later[name]
         batches["evidence"] = np.maximum(batches["evidence"], later["evidence"])
     begun = np.zeros(1, BATCH)
-    begun["first"] = first
+    begun["first"] = position
     begun["start"] = start
     return np.append(batches, begun)
 

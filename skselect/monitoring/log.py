@@ -260,13 +260,13 @@ def _name_of(value: Any) -> str:
     return str(value)
 
 
-def check_unique_ids(names: LabelArray, known: Any) -> None:
+def check_unique_ids(names: LabelArray, logged_names: Any) -> None:
     """Refuse names that would stand for two cases."""
     distinct = set(names.tolist())
-    if len(distinct) == len(names) and distinct.isdisjoint(known):
+    if len(distinct) == len(names) and distinct.isdisjoint(logged_names):
         return
     column = pd.Series(names, dtype=object)
-    is_taken = column.duplicated() | column.isin(known)
+    is_taken = column.duplicated() | column.isin(logged_names)
     taken = column[is_taken].tolist()
     if taken:
         raise ValueError(f"ids: each case needs a name of its own; not so {taken[:5]}.")

@@ -542,11 +542,11 @@ class SelectiveRiskMonitor:
         self._counts["n_decided"] += len(times)
         self._counts["n_accepted"] += int(np.count_nonzero(accepted))
 
-    def _begin_batch(self, key: float, first: int, start: float) -> None:
+    def _begin_batch(self, key: float, position: int, start: float) -> None:
         """Close the batch before, and begin another with its first case, decided at `start`."""
         if self._key is not None:
             self._workload.close(self._level, self._last_decided)
-        self._history = history.begin_batch(self._history, first, start)
+        self._history = history.begin_batch(self._history, position, start)
         self._key = key
 
     def _enter(self) -> None:
@@ -975,8 +975,8 @@ def _names(ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArr
     return names
 
 
-def _ratio(one: float, other: float) -> float:
-    return float(one / other) if other else math.nan
+def _ratio(numerator: float, denominator: float) -> float:
+    return float(numerator / denominator) if denominator else math.nan
 
 
 def _finite_or_none(value: float) -> float | None:

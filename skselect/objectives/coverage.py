@@ -84,9 +84,9 @@ class Coverage(Guarantee):
         least = self.amount(self.target)
         return f"at least {least} of all cases{which} are answered"
 
-    def count(self, seen: Counts) -> tuple[int, int]:
+    def count(self, counts: Counts) -> tuple[int, int]:
         """Return the rows that are not accepted."""
-        return seen.n - seen.n_accepted, seen.n
+        return counts.n - counts.n_accepted, counts.n
 
     def values(self, loss: FloatArray, accepted: BoolArray) -> FloatArray:  # noqa: ARG002
         """Return 1 for each row that is not accepted."""

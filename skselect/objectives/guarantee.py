@@ -103,11 +103,11 @@ class Guarantee(Objective):
             return self.noun
         return "mean loss"
 
-    def limit(self, word: str, found: float = math.nan) -> dict[str, str]:
+    def limit(self, word: str, value: float = math.nan) -> dict[str, str]:
         """Return the target, and a value that was found, by what they are; `word`: how sure."""
         numbers = {}
-        if not math.isnan(found):
-            numbers[f"{self.what}, found"] = self.amount(found, up=None)
+        if not math.isnan(value):
+            numbers[f"{self.what}, found"] = self.amount(value, up=None)
         sign = "≥" if self.is_least else "≤"
         numbers[f"{self.what}, {word}"] = f"{sign} {self.amount(self.target)}"
         return numbers
@@ -118,7 +118,7 @@ class Guarantee(Objective):
 
     # On rows
 
-    def count(self, seen: Counts) -> tuple[int, int]:
+    def count(self, counts: Counts) -> tuple[int, int]:
         """Return a count and its total: the share that must be small."""
         raise NotImplementedError
 
@@ -163,11 +163,11 @@ class Guarantee(Objective):
         Where the verdicts differ, the word is the one that claims less: no word but "broken" and
         "in doubt" beside each other leaves a doubt, and no bound is nearer than the widest.
         """
-        first = findings[0]
+        first_finding = findings[0]
         verdicts = {finding.verdict for finding in findings}
         sizes = [self.count(finding.counts)[1] for finding in findings]
         if len(verdicts) == 1:
-            verdict = first.verdict
+            verdict = first_finding.verdict
         elif verdicts <= {"broken", "in_doubt"}:
             verdict = "in_doubt"
         elif all(self.is_tested_by(n, doubt) for n in sizes):
@@ -176,7 +176,7 @@ class Guarantee(Objective):
             verdict = "not_tested"
         detectable = np.array([finding.detectable for finding in findings])
         farthest = detectable.min() if self.is_least else detectable.max()
-        return first._replace(
+        return first_finding._replace(
             verdict=verdict,
             low=min(finding.low for finding in findings),
             high=max(finding.high for finding in findings),
@@ -280,7 +280,7 @@ class Guarantee(Objective):
         return self.unit * bound + by_reviewer
 
     def tell_life(
-        self, since: str, verdict: str = "", found: str = "", detectable: float = math.nan
+        self, since: str, verdict: str = "", finding: str = "", detectable: float = math.nan
     ) -> str:
         """Return the life of a guarantee as one paragraph, the verdict first.
 
@@ -289,7 +289,7 @@ class Guarantee(Objective):
         since : str
             When it was certified, and by how many rows; "" where no certificate guarantees it.
         verdict : str, default=""
-        found : str, default=""
+        finding : str, default=""
             What was found since.
         detectable : float, default=nan
             Which value would have been found, in the user's units.
@@ -299,9 +299,9 @@ class Guarantee(Objective):
         sentences = [f"{start}: {self.describe()}."]
         if word:
             sentences.insert(0, f"{word}.")
-        if found:
+        if finding:
             start = "Found since" if since else "Found"
-            sentences.append(f"{start}: {found}.")
+            sentences.append(f"{start}: {finding}.")
         if since and tone == "good":
             sentences.append("The certificate stands.")
         is_error_rate = self.about.is_error and not self.is_least

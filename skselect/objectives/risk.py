@@ -133,9 +133,9 @@ class Risk(Guarantee):
         verb = "cost" if self.about.is_cost else "lose"
         return f"the answers{which} {verb} at most {bound} each on average"
 
-    def count(self, seen: Counts) -> tuple[int, int]:
+    def count(self, counts: Counts) -> tuple[int, int]:
         """Return the errors among the accepted rows."""
-        return seen.n_errors, seen.n_accepted
+        return counts.n_errors, counts.n_accepted
 
     def values(self, loss: FloatArray, accepted: BoolArray) -> FloatArray:
         """Return the losses of the accepted rows."""
@@ -274,9 +274,9 @@ class GeneralizedRisk(Guarantee):
         per = f"per case{which} on average (a deferred case counts 0)"
         return f"the answers {verb} at most {bound} {per}"
 
-    def count(self, seen: Counts) -> tuple[int, int]:
+    def count(self, counts: Counts) -> tuple[int, int]:
         """Return the accepted errors among all rows."""
-        return seen.n_errors, seen.n
+        return counts.n_errors, counts.n
 
     def _least_target(self, curve: RiskCoverageCurve) -> float:
         if self.plan.guarantee == "mean":

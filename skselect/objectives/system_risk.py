@@ -236,9 +236,9 @@ class SystemRisk(Guarantee):
         bound = self.amount(self.target)
         return f"machine and reviewer together are wrong in at most {bound} of cases"
 
-    def count(self, seen: Counts) -> tuple[int, int]:
+    def count(self, counts: Counts) -> tuple[int, int]:
         """Return the errors, those of the reviewer included, among all rows."""
-        return seen.n_errors + seen.n_missed, seen.n
+        return counts.n_errors + counts.n_missed, counts.n
 
     def name_levels(self, outcomes: Outcomes, seed: int = 0) -> tuple[SystemRisk, Outcomes]:
         """Let a fifth of the rows name the thresholds to test; return the rows that test them.

@@ -120,10 +120,10 @@ def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> C
         same = f"{of} also occur in the training data of {what}"
         passes = f"{same}; {MUST_PASS}"
         return Caveat(passes, strikes=False, assumes=ALL_SEEN)
-    found = f"{of} also trained {what}"
+    doubt = f"{of} also trained {what}"
     if vouched:
-        return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
-    return Caveat(f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
+        return Caveat(f"{doubt}, overruled by assume='fresh'", FRESH, strikes=False)
+    return Caveat(f"{doubt}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
 
 
 def mixed_rows(share: float, rows: str, bound: str) -> Caveat:
@@ -132,37 +132,37 @@ def mixed_rows(share: float, rows: str, bound: str) -> Caveat:
     If all of them leaked, or all came back, a threshold holds under one of the two readings. If
     some leaked and others came back, the others bear all errors: `bound` is what still holds.
     """
-    found = f"{percent(share, up=True)} of the {rows} also occur in the training data"
+    doubt = f"{percent(share, up=True)} of the {rows} also occur in the training data"
     if share > MOST_SEEN:
         return Caveat(
-            f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH
+            f"{doubt}, and only fresh rows certify (assume='fresh' overrules this)", FRESH
         )
     mixed = f"if some of these leaked and others came back, {bound} holds instead of the target"
-    return Caveat(f"{found}; {mixed}", strikes=False)
+    return Caveat(f"{doubt}; {mixed}", strikes=False)
 
 
 def others_trained(n: int, *, vouched: bool) -> Caveat:
     """Return the caveat about rows that trained the classifier and cannot be told from others."""
-    found = f"about {n:,} more of these rows equal training rows than chance explains"
-    found += ", and it cannot be told which"
+    doubt = f"about {n:,} more of these rows equal training rows than chance explains"
+    doubt += ", and it cannot be told which"
     if vouched:
-        return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
-    return Caveat(f"{found}; only fresh rows certify (assume='fresh' overrules this)", FRESH)
+        return Caveat(f"{doubt}, overruled by assume='fresh'", FRESH, strikes=False)
+    return Caveat(f"{doubt}; only fresh rows certify (assume='fresh' overrules this)", FRESH)
 
 
 def copied_here(copies: BoolArray | None, included: str = "label included") -> tuple[Caveat, ...]:
     """Return the caveat about rows of which some are copies of others; None: nothing can tell."""
     if copies is None or not np.any(copies):
         return (UNSOUGHT,) if copies is None else ()
-    found = f"{np.sum(copies):,} of these {len(copies):,} rows equal an earlier one, {included}"
-    return (Caveat(f"{found}; {MUST_PASS}", strikes=False, assumes=ALL_COPIES),)
+    doubt = f"{np.sum(copies):,} of these {len(copies):,} rows equal an earlier one, {included}"
+    return (Caveat(f"{doubt}; {MUST_PASS}", strikes=False, assumes=ALL_COPIES),)
 
 
-def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
+def in_order(subjects: str, level: float, advice: str, *, vouched: bool) -> Caveat:
     """Return the caveat about rows whose losses or confidences change along their order."""
     reason = (
-        f"the {found} change from one part of the table to another, by more than chance explains "
-        f"(level {level:g})"
+        f"the {subjects} change from one part of the table to another, by more than chance "
+        f"explains (level {level:g})"
     )
     if vouched:
         return Caveat(f"{reason}, overruled by assume='independent'", INDEPENDENT, strikes=False)
@@ -181,12 +181,12 @@ def equal_classes(n: int) -> Caveat:
     return Caveat(reason, strikes=False)
 
 
-def other_classes(found: str, level: float, *, equal: bool, vouched: bool) -> Caveat:
+def other_classes(shares: str, level: float, *, equal: bool, vouched: bool) -> Caveat:
     """Return the caveat about classes whose shares are not those of the training rows.
 
     It strikes where the classes are `equal` in size, as after balancing.
     """
-    reason = f"{found} those that trained the classifier, by more than chance explains (level "
+    reason = f"{shares} those that trained the classifier, by more than chance explains (level "
     reason += f"{level})"
     if equal:
         reason += ", and all classes have the same number of rows, as if they were balanced by hand"

@@ -119,7 +119,8 @@ class Origin:
         """Say how many of the rows are judged, where not all need to be."""
         if outcomes.unjudged is None:
             return self
-        n, waits = len(outcomes), int(np.sum(outcomes.unjudged))
+        n = len(outcomes)
+        waits = int(np.sum(outcomes.unjudged))
         rest = f"; the other {waits:,} count as wrong" if waits else ""
         which = f"{n - waits:,} judged cases of a pool of {n:,}{rest}"
         return replace(self, provenance=which, analysis=POOL)
@@ -139,10 +140,10 @@ class Stated:
     @property
     def as_objective(self) -> objectives.Guarantee:
         """The objective, on its rows."""
-        stated = objectives.GUARANTEES[self.objective](self.target, delta=self.delta)
-        if isinstance(stated, objectives.SystemRisk):
-            stated.deferred_error = self.deferred_error
-        return stated.on(objectives.Loss(self.loss, self.unit), self.cases)
+        objective = objectives.GUARANTEES[self.objective](self.target, delta=self.delta)
+        if isinstance(objective, objectives.SystemRisk):
+            objective.deferred_error = self.deferred_error
+        return objective.on(objectives.Loss(self.loss, self.unit), self.cases)
 
     @property
     def statement(self) -> str:
@@ -271,10 +272,12 @@ class Certificate(Stated, NotebookText):
 
         The counts are those of the first reading of the rows, the bound is the weakest of all.
         """
-        guarantee, loss = objective.plan.guarantee, objective.about
+        guarantee = objective.plan.guarantee
+        loss = objective.about
         bound = objective.bound(objective.weakest(counts))
         if math.isnan(objective.target):
-            guarantee, objective = "measured", copy.copy(objective).set_params(target=bound)
+            guarantee = "measured"
+            objective = copy.copy(objective).set_params(target=bound)
         # Those that strike come first.
         caveats = sorted(origin.caveats, key=lambda caveat: not caveat.strikes)
         reasons = (*(caveat.reason for caveat in caveats), origin.refusal)
@@ -296,7 +299,7 @@ class Certificate(Stated, NotebookText):
             method=objective.method_name,
             guarantee="none" if origin.refusal else guarantee,
             exact=not origin.refusal and not any(caveat.strikes for caveat in caveats),
-            caveats=tuple(one for one in reasons if one),
+            caveats=tuple(reason for reason in reasons if reason),
             threshold=threshold,
             n=counts[0].n,
             n_accepted=counts[0].n_accepted,
@@ -309,7 +312,7 @@ class Certificate(Stated, NotebookText):
             loss=loss.kind,
             unit=loss.unit,
             cases=objective.cases,
-            assumptions=tuple(one for one in assumptions if one and one not in violated),
+            assumptions=tuple(text for text in assumptions if text and text not in violated),
             created=now(),
             fingerprints=dict(origin.fingerprints),
             provenance=origin.provenance,
@@ -346,9 +349,9 @@ class Certificate(Stated, NotebookText):
     @property
     def can_fail(self) -> bool:
         """Whether it uses `delta`: with too few rows nothing is accepted, or all for a coverage."""
-        stated = self.as_objective.set_params(max_analyses=self.max_analyses)
+        objective = self.as_objective.set_params(max_analyses=self.max_analyses)
         return self.method == objectives.FIXED_METHOD or self.n >= max(
-            self.rows_needed, stated.rows_to_fail
+            self.rows_needed, objective.rows_to_fail
         )
 
     @cached_property
@@ -438,9 +441,9 @@ class Certificate(Stated, NotebookText):
             word = "guaranteed"
         elif self.exact and self.guarantee == "measured":
             word = "bound only"
-        for one in (self, *self.also):
-            for name, value in one.as_objective.limit(word).items():
-                numbers[f"{name} {one.cases}".strip()] = value
+        for certificate in (self, *self.also):
+            for name, value in certificate.as_objective.limit(word).items():
+                numbers[f"{name} {certificate.cases}".strip()] = value
         if math.isfinite(self.threshold):
             numbers["least confidence of an answer"] = f"{self.threshold:.6g}"
         return numbers
@@ -475,7 +478,7 @@ class Certificate(Stated, NotebookText):
         if self.n_sharing == 1:
             del stored["n_sharing"]
         del stored["also"]
-        return stored | ({"also": [one.to_dict() for one in self.also]} if self.also else {})
+        return stored | ({"also": [other.to_dict() for other in self.also]} if self.also else {})
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Certificate:
@@ -486,34 +489,61 @@ class Certificate(Stated, NotebookText):
         for name in ("caveats", "assumptions"):
             values[name] = tuple(check_texts(name, values[name]))
         values["also"] = tuple(map(cls.from_dict, stored.get("also", ())))
-        one = cls(**values)
-        check_choice("guarantee", one.guarantee, _GUARANTEED)
-        check_choice("loss", one.loss, _LOSSES)
-        most = one.as_objective.unit * (1.0 + ROUNDING)
-        counts = [0, one.n_errors, one.n_accepted, one.n]
-        # A bound may be 0. No number of rows certifies a target next to 0.
-        smallest = 0.0 if one.method == objectives.FIXED_METHOD else 1e-12 * one.as_objective.unit
-        fit = smallest <= one.target <= most and 0.0 < one.delta <= 0.5 and counts == sorted(counts)
-        if not (isinstance(values["exact"], bool) and fit and (one.exact or one.caveats)):
-            raise ValueError("certificate: its values do not fit together.")
-        for name in ("coverage", "min_coverage", "deferred_error", "overall_error"):
-            if not name.endswith("_error") or getattr(one, name) is not None:
-                check_number(name, getattr(one, name), 0.0, 1.0)
-        check_number("pointwise_bound", one.pointwise_bound, 0.0)
-        for name, least in {"rows_needed": 0, "max_analyses": 1, "n_sharing": 1, "seed": 0}.items():
-            if name != "seed" or one.seed is not None:
-                check_number(name, check_count(name, getattr(one, name), least))
-        texts = [one.method, one.cases, one.notice, one.provenance, one.shortlist, one.reviewer]
-        check_texts("text", texts)
-        check_made(one.created, one.fingerprints)
-        for other in one.also:
-            check_certified(other, one.threshold, "certificate: also", "also=()")
-        str(one)  # other values of a wrong kind fail here, and not later
-        return one
+        certificate = cls(**values)
+        _check_values(certificate)
+        for other in certificate.also:
+            check_certified(other, certificate.threshold, "certificate: also", "also=()")
+        str(certificate)  # other values of a wrong kind fail here, and not later
+        return certificate
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+
+def _check_values(certificate: Certificate) -> None:
+    """Refuse a stored certificate with values that none can have."""
+    check_choice("guarantee", certificate.guarantee, _GUARANTEED)
+    check_choice("loss", certificate.loss, _LOSSES)
+    if not _fit_together(certificate):
+        raise ValueError("certificate: its values do not fit together.")
+    for name in ("coverage", "min_coverage", "deferred_error", "overall_error"):
+        value = getattr(certificate, name)
+        if value is not None or not name.endswith("_error"):
+            check_number(name, value, 0.0, 1.0)
+    check_number("pointwise_bound", certificate.pointwise_bound, 0.0)
+    for name, least in {"rows_needed": 0, "max_analyses": 1, "n_sharing": 1, "seed": 0}.items():
+        value = getattr(certificate, name)
+        if value is not None or name != "seed":
+            check_number(name, check_count(name, value, least))
+    texts = [
+        certificate.method,
+        certificate.cases,
+        certificate.notice,
+        certificate.provenance,
+        certificate.shortlist,
+        certificate.reviewer,
+    ]
+    check_texts("text", texts)
+    check_made(certificate.created, certificate.fingerprints)
+
+
+def _fit_together(certificate: Certificate) -> bool:
+    """Tell whether target, level, counts and verdict can stand in one certificate."""
+    unit = certificate.as_objective.unit
+    # A bound may be 0. No number of rows certifies a target next to 0.
+    least = 1e-12 * unit
+    if certificate.method == objectives.FIXED_METHOD:
+        least = 0.0
+    if not least <= certificate.target <= unit * (1.0 + ROUNDING):
+        return False
+    if not 0.0 < certificate.delta <= 0.5:
+        return False
+    counts = [0, certificate.n_errors, certificate.n_accepted, certificate.n]
+    if counts != sorted(counts):
+        return False
+    exact: Any = certificate.exact  # a file may hold anything
+    return isinstance(exact, bool) and (exact or len(certificate.caveats) > 0)
 
 
 def fingerprint(curve: RiskCoverageCurve) -> str:

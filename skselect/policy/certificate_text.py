@@ -138,14 +138,14 @@ def _count_cases(certificate: Certificate) -> str:
         return f"{tested}: none is answered, all are left to a person."
     share = f"{100.0 * certificate.coverage:.0f}"
     answered = f"{certificate.n_accepted:,} answered ({share} %)"
-    found = f"{certificate.n_errors:,} wrong"
+    errors = f"{certificate.n_errors:,} wrong"
     loss = certificate.as_objective.about
     if not loss.is_error:
         noun = "cost" if loss.is_cost else "loss"
-        found = f"mean {noun} {certificate.risk:.4g}"
+        errors = f"mean {noun} {certificate.risk:.4g}"
     n_left = certificate.n - certificate.n_accepted
     left = f"{n_left:,} left to a person" if n_left else "none left to a person"
-    return f"{tested}: {answered}, {found}; {left}."
+    return f"{tested}: {answered}, {errors}; {left}."
 
 
 def _write_limits(certificate: Certificate) -> str:

@@ -927,12 +927,12 @@ def _check_column(values: Any, name: str) -> FloatArray:
 
 
 def limit_deferred(
-    policy: AbstentionPolicy, decisions: Decisions, capacity: int | None, known: Any = True
+    policy: AbstentionPolicy, decisions: Decisions, capacity: int | None, is_complete: Any = True
 ) -> Decisions:
     """Return decisions that defer at most `capacity` rows, the least sure ones; None: any number.
 
-    Of equally sure rows the first are deferred; those that are not `known` (their numbers are
-    missing) are deferred before all others. Warn of rows where something is guaranteed.
+    Of equally sure rows the first are deferred; those that are not `is_complete` (they lack a
+    number) are deferred before all others. Warn of rows where something is guaranteed.
     """
     if capacity is None:
         return decisions
@@ -945,9 +945,9 @@ def limit_deferred(
         )
     check_count("capacity", capacity, 0)
     accepted = decisions.accepted
-    known = np.broadcast_to(known, len(accepted)) & ~np.isnan(decisions.confidence)
-    left = max(capacity - int(np.count_nonzero(~known)), 0)
-    below = np.flatnonzero(~accepted & known)
+    is_complete = np.broadcast_to(is_complete, len(accepted)) & ~np.isnan(decisions.confidence)
+    left = max(capacity - int(np.count_nonzero(~is_complete)), 0)
+    below = np.flatnonzero(~accepted & is_complete)
     order = np.argsort(decisions.confidence[below], kind="stable")
     least_sure_first = below[order]
     over_capacity = np.zeros(len(accepted), dtype=bool)
@@ -1333,11 +1333,11 @@ def _check_abstain_answers(answers: Any, classes: LabelArray) -> tuple[Any, ...]
             f"abstain_answers must be a list, such as ['unsure'], got {shown(answers)}.",
         )
     plain = tuple(kernel.check_subgroup(answer) for answer in answers)
-    known = [answer for answer in plain if answer in classes.tolist()]
-    if known:
+    clashes = [answer for answer in plain if answer in classes.tolist()]
+    if clashes:
         raise ArgumentError(
             "abstain_answers",
-            f"abstain_answers: {known[0]!r} is one of the classes {classes[:10].tolist()}.",
+            f"abstain_answers: {clashes[0]!r} is one of the classes {classes[:10].tolist()}.",
         )
     return plain
 

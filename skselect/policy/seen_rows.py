@@ -125,19 +125,19 @@ class HashedRows:
         return np.minimum(self.times, MOST_COPIES)
 
     @cached_property
-    def first(self) -> IntArray:
+    def first_rows(self) -> IntArray:
         """The first row that equals each distinct row."""
-        first = np.empty(len(self.hashes), dtype=np.int64)
+        first_rows = np.empty(len(self.hashes), dtype=np.int64)
         # Of equal rows the first one is written last.
-        first[self.places[::-1]] = np.arange(len(self))[::-1]
-        return first
+        first_rows[self.places[::-1]] = np.arange(len(self))[::-1]
+        return first_rows
 
     @cached_property
     def alone(self) -> BoolArray:
         """Which distinct rows are recognisable: they hold a value that no other one holds."""
         if self.X is None:
             return np.zeros(len(self.hashes), dtype=bool)
-        return _find_recognisable(self.X, self.first)
+        return _find_recognisable(self.X, self.first_rows)
 
 
 class Twins(NamedTuple):
@@ -305,7 +305,7 @@ def find_copies(
     is_copied = alone & (rows.times > 1)
     if not np.any(is_copied):
         return np.zeros(len(rows), dtype=bool)
-    original = rows.first[rows.places]
+    original = rows.first_rows[rows.places]
     came_back = codes != codes[original]
     is_copied[rows.places[came_back]] = False
     is_later = np.arange(len(rows)) > original
@@ -423,10 +423,10 @@ def record_confidence(values: FloatArray, rows: IntArray) -> str:
     rows : ndarray of shape (B,)
         How many rows hold each.
     """
-    own = _find_own(values, rows)
-    if len(own) < _LEAST_OWN * np.sum(rows):
+    hashes = _find_own(values, rows)
+    if len(hashes) < _LEAST_OWN * np.sum(rows):
         return ""
-    return own[:_RECORDED].astype(">u4").tobytes().hex()
+    return hashes[:_RECORDED].astype(">u4").tobytes().hex()
 
 
 def share_recorded(record: str, values: FloatArray, rows: IntArray) -> float | None:
@@ -440,14 +440,14 @@ def share_recorded(record: str, values: FloatArray, rows: IntArray) -> float | N
     recorded = np.frombuffer(bytes.fromhex(record), ">u4").astype(np.uint64)
     if len(recorded) == 0:
         return None
-    own = _find_own(values, rows)
-    by_chance = 1.0 - len(own) / float(np.sum(rows))
+    hashes = _find_own(values, rows)
+    by_chance = 1.0 - len(hashes) / float(np.sum(rows))
     if len(recorded) == _RECORDED:
-        own = own[own <= recorded[-1]]
-    if len(own) < _LEAST_FOUND:
+        hashes = hashes[hashes <= recorded[-1]]
+    if len(hashes) < _LEAST_FOUND:
         return None
-    n_met = int(np.sum(_are_among(own, recorded)))
-    share_here = n_met / len(own)
+    n_met = int(np.sum(_are_among(hashes, recorded)))
+    share_here = n_met / len(hashes)
     share_of_recorded = n_met / len(recorded)
     return max(share_here, share_of_recorded - by_chance)
 
@@ -456,11 +456,11 @@ def _find_own(values: FloatArray, rows: IntArray) -> Hashes:
     """Return 32 bits of a hash of each confidence that one row alone holds, ascending."""
     rounded = np.round(values, 10) + 0.0  # the last bits depend on the other rows
     hashes = _hash_values(rounded.view(np.uint64), np.array([0])) >> np.uint64(32)
-    one = np.uint64(1)
+    bit = np.uint64(1)
     has_several = (rows != 1).astype(np.uint64)
-    marked = np.sort(hashes << one | has_several)
-    hashes = marked >> one
-    is_single = marked & one == 0
+    marked = np.sort(hashes << bit | has_several)
+    hashes = marked >> bit
+    is_single = marked & bit == 0
     begins = np.ones(len(hashes) + 1, dtype=bool)
     begins[1:-1] = hashes[1:] != hashes[:-1]
     is_alone = begins[:-1] & begins[1:]
@@ -477,18 +477,18 @@ def hash_rows(X: Any) -> HashedRows:
         return HashedRows(None, np.empty(0, dtype=np.uint64))
 
 
-def _find_recognisable(X: Any, first: IntArray) -> BoolArray:
-    """Tell which distinct rows, of which `first` holds one each, have a value of their own."""
+def _find_recognisable(X: Any, first_rows: IntArray) -> BoolArray:
+    """Tell which distinct rows, of which `first_rows` holds one each, have a value of their own."""
     if hasattr(X, "tocsr"):
-        return _find_recognisable_sparse(X.tocsr()[first])
-    alone = np.zeros(len(first), dtype=bool)
+        return _find_recognisable_sparse(X.tocsr()[first_rows])
+    alone = np.zeros(len(first_rows), dtype=bool)
     frame = _to_frame(X)
     if frame.shape[1] == 1:  # its values are its rows: equal ones are no copies
         return alone
     for values in _column_hashes(frame):
-        own = _are_alone(values[first])
-        if np.sum(own) > _FEW:
-            alone |= own
+        is_alone = _are_alone(values[first_rows])
+        if np.sum(is_alone) > _FEW:
+            alone |= is_alone
         if np.all(alone):
             break
     return alone
@@ -499,9 +499,9 @@ def _find_recognisable_sparse(rows: Any) -> BoolArray:
     alone = np.zeros(n, dtype=bool)
     row = np.repeat(np.arange(n), np.diff(rows.indptr))
     column = rows.indices
-    own = _are_alone(_hash_values(_to_bits(rows.data), column))
-    has_several = np.bincount(column[own], minlength=n_columns) > _FEW
-    alone[row[own & has_several[column]]] = True
+    is_alone = _are_alone(_hash_values(_to_bits(rows.data), column))
+    has_several = np.bincount(column[is_alone], minlength=n_columns) > _FEW
+    alone[row[is_alone & has_several[column]]] = True
     return alone
 
 

@@ -62,11 +62,12 @@ def check_same_index(**arguments: Any) -> None:
         for name, table in tables.items()
         if isinstance(table, pd.DataFrame | pd.Series)
     }
-    first = next(iter(indexes), "")
+    first_name = next(iter(indexes), "")
     for name, index in indexes.items():
-        wanted = indexes[first]
+        wanted = indexes[first_name]
         if len(index) == len(wanted) and not index.equals(wanted):
             raise ValueError(
-                f"{name} has another index than {first}, so that its rows are other cases, or in "
-                f"another order; pass {name}.reindex(...) with the index of {first}, or arrays."
+                f"{name} has another index than {first_name}, so that its rows are other cases, or "
+                f"in another order; pass {name}.reindex(...) with the index of {first_name}, or "
+                "arrays."
             )

@@ -60,11 +60,11 @@ def _separated_answers(
     n_second = int(np.count_nonzero(of_second))
     if np.min(confidence) >= 0.5 or _log_chance(len(y_pred), n_second) > math.log(LEVEL):
         return None
-    first = confidence[~of_second]
-    second = confidence[of_second]
-    if first.max() < second.min():
+    confidence_of_first = confidence[~of_second]
+    confidence_of_second = confidence[of_second]
+    if confidence_of_first.max() < confidence_of_second.min():
         return 0, 1
-    if second.max() < first.min():
+    if confidence_of_second.max() < confidence_of_first.min():
         return 1, 0
     return None
 

@@ -962,9 +962,9 @@ def _fill_unjudged(y_true: Any, labels: Any) -> tuple[LabelArray, BoolArray]:
     return values, missing
 
 
-def _refuse_weighted_pool(name: str, given: Any) -> None:
+def _refuse_weighted_pool(name: str, weight: Any) -> None:
     """Refuse weights where rows without a label count as errors."""
-    if given is not None:
+    if weight is not None:
         message = (
             f"{name} does not go with unjudged='wrong', which counts each row once; leave one out."
         )
@@ -998,7 +998,7 @@ def rows_given(y_true: Any, y_proba: Any, others: tuple[Any, ...]) -> tuple[Any,
 
 
 def read_rows(
-    given: tuple[Any, ...],
+    arguments: tuple[Any, ...],
     tables: tuple[type, ...],
     build: Callable[..., Predictions] = Predictions.from_proba,
     **options: Any,
@@ -1007,7 +1007,7 @@ def read_rows(
 
     Parameters
     ----------
-    given : tuple
+    arguments : tuple
         The positional arguments: a table, or `(y_true, y_proba)`.
     tables : tuple of type
         The kinds of tables that are returned as they are.
@@ -1016,30 +1016,30 @@ def read_rows(
     **options
         Keywords of `build`; a table takes none of them.
     """
-    is_table = bool(given) and isinstance(given[0], tables)
+    is_table = bool(arguments) and isinstance(arguments[0], tables)
     kinds = " or ".join(kind.__name__ for kind in tables)
     wanted = f"rows must be y_true and y_proba (true labels, then probabilities), or one {kinds}"
-    if len(given) < 2 and not is_table:
-        got = type(given[0]).__name__ if given else "nothing"
+    if len(arguments) < 2 and not is_table:
+        got = type(arguments[0]).__name__ if arguments else "nothing"
         hint = ""
         if got == "SelectiveState" and "RiskCoverageCurve" in kinds:
             hint = " Pass its finalize()."
         raise ValueError(f"{wanted}; got {got} alone.{hint}")
-    others = given[1 if is_table else 2 :]
+    others = arguments[1 if is_table else 2 :]
     if others:
         hint = "Name what follows, such as objective= and target=."
         raise ValueError(f"{wanted}; got {shown(others[0])} after them. {hint}")
     if is_table:
-        _refuse_options(given[0], options)
-        return given[0]
-    if any(hasattr(values, "__dask_graph__") for values in given):
+        _refuse_options(arguments[0], options)
+        return arguments[0]
+    if any(hasattr(values, "__dask_graph__") for values in arguments):
         raise ValueError(
             "y_true, y_proba: Dask collections are counted block by block. Use "
             "skselect.dask.evaluate(y_true, y_proba) for metrics, "
             "skselect.dask.state(y_true, y_proba) for thresholds and policies, or pass "
             "y_true.compute(), y_proba.compute()."
         )
-    return build(*given, **options)
+    return build(*arguments, **options)
 
 
 def _refuse_options(table: Any, options: Mapping[str, Any]) -> None:
@@ -1161,12 +1161,12 @@ def _complete_columns(
     )
     row_checks.refuse_labels(raw, "y_proba", advice)
     positive = row_checks.check_vector(raw, "y_proba")
-    seen = _find_classes(truth, labels, None)
-    listed = seen.tolist()
-    if pos_label is None and len(seen) == 2 and seen[0] < seen[1]:
+    classes_seen = _find_classes(truth, labels, None)
+    listed = classes_seen.tolist()
+    if pos_label is None and len(classes_seen) == 2 and classes_seen[0] < classes_seen[1]:
         pos_label = listed[1]  # whose column scikit-learn's scorers pass
-    if pos_label is not None or len(seen) <= 2:
-        pos_label = row_checks.resolve_pos_label(seen, pos_label)
+    if pos_label is not None or len(classes_seen) <= 2:
+        pos_label = row_checks.resolve_pos_label(classes_seen, pos_label)
     others = [label for label in listed if label != pos_label]
     if len(others) > 1:
         raise ValueError(
@@ -1176,12 +1176,12 @@ def _complete_columns(
         )
     if not others:
         # Every row is of the positive class: make up a label for the other one.
-        others = [_invent_label(seen, pos_label)]
-    if not row_checks.same_kind(seen, np.array([pos_label])):
+        others = [_invent_label(classes_seen, pos_label)]
+    if not row_checks.same_kind(classes_seen, np.array([pos_label])):
         raise ValueError(
             f"pos_label={pos_label!r} is of another kind than the labels {listed[:10]}."
         )
-    is_bool = seen.dtype.kind == "b"
+    is_bool = classes_seen.dtype.kind == "b"
     classes = np.array([False, True]) if is_bool else np.sort([others[0], pos_label])
     column = int(np.flatnonzero(classes == pos_label)[0])
     proba = np.empty((len(positive), 2))
@@ -1190,10 +1190,10 @@ def _complete_columns(
     return classes, row_checks.check_proba(proba, missing="keep")
 
 
-def _invent_label(seen: LabelArray, pos_label: Any) -> Any:
-    if seen.dtype.kind in "US":
+def _invent_label(classes_seen: LabelArray, pos_label: Any) -> Any:
+    if classes_seen.dtype.kind in "US":
         return f"not {pos_label}"
-    if seen.dtype.kind == "b":
+    if classes_seen.dtype.kind == "b":
         return not pos_label
     if pos_label % 1:
         return float(pos_label) - 1
@@ -1204,14 +1204,14 @@ def _find_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> La
     """Return the classes: `labels`, or the labels seen, or a frame's columns if it has more."""
     if labels is not None:
         return row_checks.check_classes(labels)
-    seen = row_checks.distinct_labels(truth)
-    row_checks.warn_of_spellings(seen)
-    if names is None or len(names) == len(seen):
-        return seen
-    named = np.sort(_read_class_names(names, seen))
-    if set(seen.tolist()) <= set(named.tolist()):
+    classes_seen = row_checks.distinct_labels(truth)
+    row_checks.warn_of_spellings(classes_seen)
+    if names is None or len(names) == len(classes_seen):
+        return classes_seen
+    named = np.sort(_read_class_names(names, classes_seen))
+    if set(classes_seen.tolist()) <= set(named.tolist()):
         return named
-    return seen
+    return classes_seen
 
 
 def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
@@ -1226,9 +1226,9 @@ def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
     return classes
 
 
-def encode_reviewer(given: Any, classes: LabelArray, n: int, name: str = "reviewer") -> IntArray:
+def encode_reviewer(answers: Any, classes: LabelArray, n: int, name: str = "reviewer") -> IntArray:
     """Return the codes of a reviewer's answers."""
-    labels = row_checks.check_labels(given, name)
+    labels = row_checks.check_labels(answers, name)
     row_checks.check_length(name, labels, n)
     return row_checks.encode_known(
         labels, classes, name, "A reviewer answers with one of the classes."

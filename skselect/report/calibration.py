@@ -161,13 +161,13 @@ def _compare(
 
 def _check_calibrations(calibrations: Any) -> dict[str, Any]:
     """Return the calibrations to compare, by name; None means all named ones."""
-    known = list(CALIBRATORS)
+    calibrator_names = list(CALIBRATORS)
     if calibrations is None:
-        return {name: name for name in known}
+        return {name: name for name in calibrator_names}
     if isinstance(calibrations, str) or not isinstance(calibrations, Iterable):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"calibrations must be a list of names, such as {known[:2]}, or a mapping of names to "
-            f"calibrators, got {shown(calibrations)}."
+            f"calibrations must be a list of names, such as {calibrator_names[:2]}, or a mapping "
+            f"of names to calibrators, got {shown(calibrations)}."
         )
     if isinstance(calibrations, Mapping):
         names = list(calibrations)
@@ -182,7 +182,7 @@ def _check_calibrations(calibrations: Any) -> dict[str, Any]:
             "once; a mapping gives others a name. The row 'raw' is always shown; leave None out."
         )
     for calibrator in candidates.values():
-        option_checks.check_calibration(calibrator, known)
+        option_checks.check_calibration(calibrator, calibrator_names)
     return candidates
 
 
@@ -206,15 +206,15 @@ def _score_rows(
         fitted.check_decision(rows.X, scores, "argmax")
     else:
         warn_if_fitted(owner.estimator)
-        known = out_of_fold.find_known_rows(parts, codes)
+        knows_class = out_of_fold.find_known_rows(parts, codes)
         option_checks.warn_unseen(
-            known, codes, "no calibration learns from them, and they count as wrong"
+            knows_class, codes, "no calibration learns from them, and they count as wrong"
         )
         score = partial(out_of_fold.score_rows, estimator=owner.estimator, decision="argmax")
         out = out_of_fold.predict_folds(score, rows, parts, n_jobs)
         scores = out.scores[np.argsort(out.rows)]
         response = out.response
-        parts = [(train[known[train]], test) for train, test in parts]
+        parts = [(train[knows_class[train]], test) for train, test in parts]
     return RawRows(response, scores, codes, len(rows.classes), rows.weight), parts
 
 

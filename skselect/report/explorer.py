@@ -87,9 +87,9 @@ class Stops:
 def make_explorer(case: Case, level: float) -> dict[str, Any] | None:
     """Return what the page needs for one model, by name; None where no bound holds for its rows.
 
-    `stops` holds for each stop of the slider its place in the picture and what is said there, as
+    `stops` holds for each stop of the slider its place in the picture and its words, as
     JSON; the first ones answer the fewest cases. `start` is the stop that is shown first, `place`
-    and `said` are its own.
+    and `words` are its own.
     """
     curve = case.scored.curve
     if not curve.counted or curve.is_graded or level < LEAST_LEVEL:
@@ -112,7 +112,7 @@ def make_explorer(case: Case, level: float) -> dict[str, Any] | None:
         "stops": _write_json(places, words),
         "n_stops": len(places),
         "start": start,
-        "said": words[start],
+        "words": words[start],
         "place": places[start],
         "found": _draw_line(places),
         "bound": _draw_steps(x, _height(stops.bound, top), stops.is_bounded),

@@ -85,8 +85,8 @@ def _underline(title: str, line: str) -> str:
 def _write_section(section: Section) -> list[str]:
     """Return the paragraphs of a section; without a word in it there are none."""
     parts = []
-    if section.said:
-        parts.append("\n".join(map(wrap, section.said)))
+    if section.paragraphs:
+        parts.append("\n".join(map(wrap, section.paragraphs)))
     for title, table in section.tables.items():
         parts.append(f"{title}\n{table}".lstrip("\n"))
     for name, quote in section.quotes.items():
@@ -146,7 +146,7 @@ def _show_model(
         "certificates": "" if case.policy is None else case.policy.parts.show(),
         "figures": make_figures(model, level),
         "glance": draw(make_bars(model)),
-        "said": describe_more(model),
+        "paragraphs": describe_more(model),
         "explorer": explorer,
         "sections": sections,
         "pictures": _draw_pictures(case, level),

@@ -55,8 +55,8 @@ class Section:
     key : str
         Its anchor; pictures are found by it.
     title : str
-    said : list of str, default=[]
-        Paragraphs before the tables.
+    paragraphs : list of str, default=[]
+        Before the tables.
     tables : dict of str to WholeTable, default={}
         Each with its title, "" where that of the section says it all.
     quotes : dict of str to str, default={}
@@ -67,7 +67,7 @@ class Section:
 
     key: str
     title: str
-    said: list[str] = field(default_factory=list)
+    paragraphs: list[str] = field(default_factory=list)
     tables: dict[str, WholeTable] = field(default_factory=dict)
     quotes: dict[str, str] = field(default_factory=dict)
     note: str = ""

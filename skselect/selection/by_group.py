@@ -230,14 +230,14 @@ def _list_refused(
     more = ""
     if len(refused) > len(rows):
         more = f"\nand {len(refused) - len(rows):,} more"
-    [first, *_] = refused.values()
+    [first_refusal, *_] = refused.values()
     certifying = ""
-    if first.objective.share < 1.0:
-        share = percent(first.objective.share)
+    if first_refusal.objective.share < 1.0:
+        share = percent(first_refusal.objective.share)
         certifying = f" Only certifying rows are counted, {share} of all."
     now = ""
-    if isinstance(first.objective, Guarantee) and first.objective.guarantees:
-        now = f" Now: {advise(first.objective, first.curve)}."
+    if isinstance(first_refusal.objective, Guarantee) and first_refusal.objective.guarantees:
+        now = f" Now: {advise(first_refusal.objective, first_refusal.curve)}."
     return (
         f"REFUSED: in {len(refused):,} subgroups ({by}) no threshold meets the target.\n"
         f"{table.to_string(index=False)}{more}\n"

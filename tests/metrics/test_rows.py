@@ -63,7 +63,9 @@ def test_some_of_the_rows_keep_what_is_known_of_them():
     last = part.take(np.array([1]))
     assert last.predictions.y_proba.tolist() == P[[2]].tolist()
     assert last.predictions.y_true.tolist() == [1]
-    assert ScoredRows(rows.outcomes).take(np.array([True, False, True, False])).given is None
+    assert (
+        ScoredRows(rows.outcomes).take(np.array([True, False, True, False])).labelled_rows is None
+    )
 
 
 PARAMETERS = {
