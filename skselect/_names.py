@@ -1,4 +1,4 @@
-"""The public names of the package, and its metrics as scoring strings of scikit-learn."""
+"""All public names of the package at once: for type checkers, and for the list of its classes."""
 
 import sys
 
@@ -21,7 +21,6 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report.calibration import calibration_report
 from skselect.report.selective import selective_report
-from skselect.scoring import register_scorers
 from skselect.selection.select import select_threshold
 from skselect.streaming.parquet import evaluate_parquet
 from skselect.streaming.state import SelectiveState
@@ -66,5 +65,3 @@ __all__ = [
     "select_threshold",
     "selective_report",
 ]
-
-register_scorers()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import check_scoring
 
-from skselect._lib import sklearn as private_sklearn
+from skselect._lib import scorers as private_scorers
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, reaches
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
@@ -21,6 +21,7 @@ from skselect._lib.checks.rows import (
     spread_zeros,
 )
 from skselect._lib.decide import max_proba, row_argmax
+from skselect._lib.sklearn import take_rows
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.estimators.base import check_own_proba, decide_rows, find_abstainer
 from skselect.metrics import SPECS
@@ -128,7 +129,7 @@ class _LabelGuard:
         )
 
 
-class SelectiveScorer(private_sklearn.BaseScorer):
+class SelectiveScorer(private_scorers.BaseScorer):
     """A metric as a scikit-learn scorer; larger is better. Get one from :func:`get_scorer`.
 
     Parameters
@@ -342,7 +343,7 @@ def selective_scoring(
 # Any scorer, on the accepted rows ----------------------------------------------------------------
 
 
-class _AcceptedScorer(private_sklearn.BaseScorer):
+class _AcceptedScorer(private_scorers.BaseScorer):
     """A scikit-learn scorer on the rows that the estimator accepts; see :func:`on_accepted`."""
 
     def __init__(self, scorer: Any, min_coverage: float, threshold: float) -> None:
@@ -377,9 +378,7 @@ class _AcceptedScorer(private_sklearn.BaseScorer):
         if find_abstainer(estimator, None)[0] is not None:
             estimator = _Suggesting(estimator)
         metadata = {} if weight is None else {"sample_weight": counted[rows]}
-        return float(
-            self.scorer(estimator, private_sklearn.take_rows(X, rows), labels[rows], **metadata)
-        )
+        return float(self.scorer(estimator, take_rows(X, rows), labels[rows], **metadata))
 
 
 class _Suggesting:
@@ -457,11 +456,14 @@ def register_scorers() -> list[str]:
     list of str
         The names that were new. A name that scikit-learn already has is left alone.
     """
-    return private_sklearn.register_scoring_names(
+    return private_scorers.register_scoring_names(
         {name: SelectiveScorer(name) for name in registered_names()}
     )
 
 
 def unregister_scorers() -> None:
     """Take the scorer names out of scikit-learn again."""
-    private_sklearn.unregister_scoring_names()
+    private_scorers.unregister_scoring_names()
+
+
+register_scorers()

@@ -7,14 +7,15 @@ Counts of independent rows with 0/1 errors bound an error rate. Means of indepen
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, as_array, is_graded
+from skselect._lib.arrays import ROUNDING, BoolArray, FloatArray, IntArray, as_array, is_graded
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_delta, check_number
 from skselect._lib.checks.rows import check_loss
@@ -293,8 +294,28 @@ def rising_root(excess: Callable[[float], float], low: float) -> float:
         return 1.0
     if excess(low) >= 0.0:
         return low
-    root = optimize.brentq(excess, low, high, xtol=_LEAST_STEP, rtol=4.0 * _LEAST_STEP)
-    return float(root) + 4.0 * _LEAST_STEP
+    root = find_root(excess, low, high, xtol=_LEAST_STEP, rtol=4.0 * _LEAST_STEP)
+    return root + 4.0 * _LEAST_STEP
+
+
+def find_root(
+    function: Callable[[float], float],
+    low: float,
+    high: float,
+    *,
+    xtol: float = 2e-12,
+    rtol: float = 2.0**-50,
+) -> float:
+    """Return where a function crosses 0 between two points at which its signs differ."""
+    from scipy import optimize  # noqa: PLC0415 - a quarter of a second that few commands need
+
+    return float(optimize.brentq(function, low, high, xtol=xtol, rtol=rtol))
+
+
+def binomial_quantile(share: float, n: int, p: float) -> int:
+    """Return the least count that at least a share of binomial counts, of n with p, stay within."""
+    least = share * (1.0 - ROUNDING)
+    return bisect_left(range(n), least, key=lambda count: special.bdtr(count, n, p))
 
 
 def plain(values: FloatArray) -> Any:
@@ -621,7 +642,7 @@ def _approach(
         width *= 2.0
     below, above = bracket
     if -math.inf < below and above < 1.0:
-        root = optimize.brentq(excess, below, above, xtol=1e-15, rtol=1e-15)
+        root = find_root(excess, below, above, xtol=1e-15, rtol=1e-15)
         for near in (root - 4e-15, root + 4e-15):
             if bracket[0] < near < bracket[1]:
                 excess(near)

@@ -230,8 +230,6 @@ def _tell_sudden(rows: _Rows, decisions: IntArray, undecided: IntArray, batch: A
 
     The latest ones are those of the length of a batch: so many cases, or such a time.
     """
-    from scipy.stats import hypergeom  # noqa: PLC0415 - most logs need no test
-
     if len(undecided) == 0:
         return ""
     cases = np.sort(np.append(decisions, undecided))
@@ -245,6 +243,8 @@ def _tell_sudden(rows: _Rows, decisions: IntArray, undecided: IntArray, batch: A
     n_lacking_latest = int(np.sum(is_undecided & is_latest))
     share = n_lacking_latest / n_latest
     share_before = (n_lacking - n_lacking_latest) / (n - n_latest)
+    from scipy.stats import hypergeom  # noqa: PLC0415 - most logs need no test
+
     p_value = hypergeom.sf(n_lacking_latest - 1, n, n_lacking, n_latest)
     if share < 2 * share_before or p_value >= _LEVEL:
         return ""

@@ -23,7 +23,6 @@ from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.objectives import Loss
 from skselect.policy.subgroups import subgroup_codes
 from skselect.predictions.predictions import Predictions
-from skselect.scoring import score_estimator
 
 # Okabe and Ito's colours: distinct for colour-blind readers and in print.
 COLORS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -131,6 +130,8 @@ class RowsDisplay(Display, ABC):
         %(options)s
         """
         sample_weight = options.pop("sample_weight", None)
+        from skselect.scoring import score_estimator  # noqa: PLC0415 - tables need no estimator
+
         rows = score_estimator(estimator, X, y, sample_weight)
         if "threshold" in cls._options:
             options["threshold"] = rows.single_threshold

@@ -17,7 +17,6 @@ from skselect.monitoring.decided import decide_labelled
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import compute_confidence
 from skselect.predictions.predictions import Predictions
-from skselect.scoring import score_estimator
 
 # Cases that are deferred are neither right nor wrong: grey, whatever the colours of the others.
 _GREY = "0.92"
@@ -124,6 +123,8 @@ class SelectiveConfusionDisplay(Display):
 
         `options` are `normalize` and `display_labels`, as in the class, and those of :meth:`plot`.
         """
+        from skselect.scoring import score_estimator  # noqa: PLC0415 - tables need no estimator
+
         rows = score_estimator(estimator, X, y, sample_weight)
         accepted = None
         if rows.threshold is not None:

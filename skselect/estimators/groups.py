@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from skselect._lib.checks.rows import check_length, check_one_per_row, label_array
@@ -40,7 +39,12 @@ def find_asking_splitter(cv: Any) -> Any:
     One that is no splitter, such as an integer, keeps groups together: it asks for them.
     """
     is_splitter = hasattr(cv, "split") and not isinstance(cv, str)
-    return cv if is_splitter else StratifiedGroupKFold()
+    if is_splitter:
+        return cv
+    # Scorers read this module while scikit-learn is still importing its splitters.
+    from sklearn.model_selection import StratifiedGroupKFold  # noqa: PLC0415
+
+    return StratifiedGroupKFold()
 
 
 def refuse_mixed_folds(

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri, stdtrit
 
 from skselect._lib.arrays import ROUNDING, ConfidenceSpec, FloatArray, IntArray, LossSpec, is_graded
@@ -25,6 +24,7 @@ from skselect._lib.notebook import NotebookText
 from skselect.bounds._pointwise import (
     clopper_pearson_interval,
     clopper_pearson_upper,
+    find_root,
     hoeffding_bentkus_upper,
 )
 from skselect.curve.curve import RiskCoverageCurve
@@ -526,7 +526,7 @@ def _corner_bounds(shares: SubgroupShares, delta: float) -> tuple[FloatArray, Fl
         squares = -np.diff(inside, append=0.0) * beyond[::-1]
         return float(beyond[0] + np.sum(squares)) - delta
 
-    failures = ndtr(-brentq(excess, 0.0, 40.0) * cosines)
+    failures = ndtr(-find_root(excess, 0.0, 40.0) * cosines)
     over = shares.over
     rest = shares.under - over
     bound: Callable[..., Any] = clopper_pearson_upper

@@ -12,13 +12,12 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 from scipy.fft import dct, idct
-from scipy.optimize import brentq, isotonic_regression
 
 from skselect._lib.arrays import ROUNDING, FloatArray, IntArray, are_constant, is_graded, spans
 from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, warn_small_weights
 from skselect._lib.keywords import BinOptions, ClassBinOptions, WeighedRowOptions
-from skselect.bounds._pointwise import clopper_pearson_interval
+from skselect.bounds._pointwise import clopper_pearson_interval, find_root
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import Chunk
 from skselect.metrics._metric import compute, compute_by_correctness, defaults_of, metric
@@ -498,7 +497,7 @@ def smooth_ece(outcomes: Outcomes) -> float:
         return 0.0
     if excess(1.0) >= 0:
         return 1.0
-    return float(brentq(excess, 0.0, 1.0, xtol=1e-9))
+    return find_root(excess, 0.0, 1.0, xtol=1e-9)
 
 
 def _residual_cells(outcomes: Outcomes, confidence: FloatArray) -> FloatArray:
@@ -547,6 +546,8 @@ def isotonic_distance(curve: RiskCoverageCurve) -> float:
     """Return the mean |c - isotonic(c)|."""
     check_unit_confidence(curve.thresholds[[0, -1]], "isotonic_calibration_distance")
     accuracy = 1.0 - curve.block_loss / curve.block_weight
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - this metric alone needs it
+
     fit = isotonic_regression(accuracy, weights=curve.block_weight, increasing=False).x
     distance = np.sum(curve.block_weight * np.abs(curve.thresholds - fit))
     return float(distance / curve.accepted_weight[-1])

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from skselect._lib.arrays import FloatArray
 from skselect.bounds._pointwise import (
+    binomial_quantile,
     bound_stakes,
     clopper_pearson_upper,
     least_count,
@@ -52,7 +53,7 @@ def _by_counts(guarantee: Guarantee, counts: Counts, schedule: Schedule) -> Call
     right_kept = schedule.kept(n_right)
 
     def settles(more: int) -> bool:
-        most = right_kept + int(stats.binom.ppf(schedule.power, more, share))
+        most = right_kept + binomial_quantile(schedule.power, more, share)
         if schedule.is_anytime:
             evidence = log_evidence_below(most, n_kept + more, least)
             return bool(evidence >= -math.log(guarantee.level))
@@ -65,7 +66,7 @@ def _by_bets(guarantee: Guarantee, values: FloatArray, schedule: Schedule) -> Ca
     """Tell how many more values like these show that their mean is too large."""
     n_kept = schedule.kept(len(values))
     share, payoff = _find_payoffs(values, 1.0 - guarantee.largest)
-    surplus = stats.norm.ppf(schedule.power)
+    surplus = special.ndtri(schedule.power)
 
     def settles(more: int) -> bool:
         n = n_kept + more

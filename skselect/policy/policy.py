@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from skselect._lib import decide as kernel
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array, column_names
@@ -38,8 +37,7 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.files import digest_json, give_text, read_json, restore_stored
 from skselect._lib.notebook import NotebookText, percent, show_card, wrap
-from skselect.bounds._pointwise import clopper_pearson_upper
-from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
+from skselect.bounds._pointwise import binomial_quantile, clopper_pearson_upper
 from skselect.exceptions import ArgumentError
 from skselect.policy import certificate as certificates
 from skselect.policy.stages import CascadeRule, check_same_index
@@ -55,6 +53,9 @@ from skselect.predictions.confidence import (
     confidence_of_proba,
 )
 from skselect.predictions.decisions import DecisionRule
+
+if TYPE_CHECKING:
+    from skselect.calibration._scopes import Calibration
 
 SCHEMA = "skselect.policy"
 VERSION = 6
@@ -586,7 +587,7 @@ class AbstentionPolicy(NotebookText):
             )
         n_deferred = round((1.0 - self.coverage) * self.n)
         most_deferred = clopper_pearson_upper(n_deferred, self.n, delta)
-        return int(stats.binom.ppf(share, n_cases, most_deferred))
+        return binomial_quantile(share, n_cases, most_deferred)
 
     # Saving ------------------------------------------------------------------------------
 
@@ -771,7 +772,7 @@ class AbstentionPolicy(NotebookText):
         check_keys("policy", stored, _KEYS)
         calibration = stored["calibration"]
         if calibration is not None:
-            calibration = restore_calibration(calibration)
+            calibration = _restore_calibration(calibration)
         costs = stored["cost_matrix"]
         if costs is not None:
             costs = np.asarray(costs)
@@ -807,6 +808,13 @@ def _restore_confidence(stored: Any) -> Any:
     return stored
 
 
+def _restore_calibration(stored: Any) -> Calibration:
+    """Rebuild the maps of a calibration from plain numbers."""
+    from skselect.calibration import _scopes as scopes  # noqa: PLC0415 - it needs scikit-learn
+
+    return scopes.restore_calibration(stored)
+
+
 def _restore_part(name: str, stored: Any) -> Any:
     """Rebuild a part of a policy from plain values."""
     if stored is None:
@@ -826,7 +834,7 @@ def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
     for name, value in {"intercept": intercept, **coefficients}.items():
         check_number(f"coefficient of {name!r}", value, closed="neither")
     auxiliary = {
-        name: restore_calibration(calibration) for name, calibration in stored["auxiliary"].items()
+        name: _restore_calibration(calibration) for name, calibration in stored["auxiliary"].items()
     }
     asked = set(coefficients) - set(kernel.OWN_FEATURES)
     if not coefficients or not set(auxiliary) <= asked:
@@ -1170,7 +1178,7 @@ def _confidence_is_claim(policy: AbstentionPolicy) -> bool:
     """Tell whether the confidence itself claims how likely an answer is right."""
     if isinstance(policy.confidence, LearnedScore):
         return True
-    if isinstance(policy.calibration, ConfidenceCalibration):
+    if policy.calibration is not None and policy.calibration.scope == "confidence":
         return True
     return policy.confidence == policy.rule.claim
 

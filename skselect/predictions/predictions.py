@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
-from scipy.optimize import linear_sum_assignment
+from scipy import special
 
 from skselect._lib.arrays import (
     BoolArray,
@@ -894,6 +893,9 @@ def _find_better_order(table: IntArray) -> IntArray | None:
     now = table.diagonal()
     if np.all(now >= table.max(axis=1)):
         return None
+    from scipy import stats  # noqa: PLC0415 - few tables come here
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
     column, order = linear_sum_assignment(table, maximize=True)
     then = table[column, order]
     is_moved = order != column
@@ -977,6 +979,8 @@ def _find_doubt(judged: FloatArray, others: pd.Series) -> str:
     judged = judged[np.isfinite(judged)]
     if not len(rest) or not len(judged):
         return ""
+    from scipy import stats  # noqa: PLC0415 - few tables lack verdicts
+
     _, p_value = stats.mannwhitneyu(judged, rest, method="asymptotic")
     if not p_value < _UNLIKE:  # nan where all confidences are equal
         return ""

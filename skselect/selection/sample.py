@@ -13,7 +13,6 @@ import numpy as np
 from skselect._lib.arrays import BoolArray, IntArray, rows_of_codes
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.rows import check_importance, check_some_subgroup, refuse_weights
-from skselect._lib.sklearn import take_rows
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import Best, Loss, Objective, Objectives, SystemRisk, for_all_rows
 from skselect.policy import certificate as certificates
@@ -65,6 +64,8 @@ class Grouping:
 
     def take(self, rows: IntArray | BoolArray) -> Grouping:
         """Return the subgroups of some of the rows."""
+        from skselect._lib.sklearn import take_rows  # noqa: PLC0415 - only where rows are split
+
         n_rows = len(np.arange(self.n_rows)[rows])
         return replace(self, subgroups=take_rows(self.subgroups, rows), n_rows=n_rows)
 

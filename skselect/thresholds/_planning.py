@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from skselect._lib.arrays import FloatArray, IntArray
 from skselect._lib.checks.options import (
@@ -19,7 +19,12 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import check_countable
 from skselect.bounds import _band as bands
-from skselect.bounds._pointwise import critical_counts, least_count, smallest_rank
+from skselect.bounds._pointwise import (
+    binomial_quantile,
+    critical_counts,
+    least_count,
+    smallest_rank,
+)
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.thresholds._rules import least_coverage, passing_runs
@@ -132,7 +137,7 @@ def rows_needed(
     about = (expected_errors + 1) / target
     expected = f"expected_errors={expected_errors}"
     if expected_risk is not None:
-        deviations = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
+        deviations = abs(special.ndtri(1e-3)) + abs(special.ndtri(power))
         about = deviations**2 * target * (1.0 - target) / (target - expected_risk) ** 2
         expected = f"expected_risk={expected_risk:g}"
     # What would need more rows than can be planned in seconds is refused.
@@ -208,8 +213,7 @@ def _numbers_accepted(n: int, coverage: float) -> list[int]:
     if coverage == 1.0:
         return [n]
     middles = (np.arange(_STRATA) + 0.5) / _STRATA
-    numbers = stats.binom.ppf(middles, n, coverage)
-    return [max(int(k), 1) for k in numbers]
+    return [max(binomial_quantile(middle, n, coverage), 1) for middle in middles]
 
 
 def _passing(way: _Way, risk: float, beyond: int) -> float:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
 
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
 from skselect._lib.checks import LONG, did_you_mean, shown, warn_user
@@ -300,6 +299,8 @@ def check_has_fit(estimator: Any, name: str = "estimator") -> None:
         )
     kind = None
     if hasattr(estimator, "__sklearn_tags__"):
+        from sklearn.utils import get_tags  # noqa: PLC0415 - tables need no scikit-learn
+
         kind = get_tags(estimator).estimator_type
     if kind not in ("classifier", None):
         model = type(estimator).__name__
