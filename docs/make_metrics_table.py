@@ -37,7 +37,7 @@ There are more than forty. Begin with these twelve:
 
 Every metric accepts `(y_true, y_proba, *, ..., labels=None, pos_label=None, sample_weight=None)`, and most accept `confidence=` and `loss=`.
 One column of probabilities belongs to the second of two classes in sorted order, or to `pos_label`. A weight of 2 equals the row twice.
-The order of rows does not matter. Rows of equal confidence are accepted or rejected together.
+Rows of equal confidence are accepted or rejected together.
 
 Strings for `scoring="..."` after `import skselect`: @STRINGS@. `skselect.scoring.get_scorer(name, ...)` makes a scorer of every other
 metric but the two gaps; losses are called `neg_...`. A scorer never rewards abstaining on everything.
@@ -48,8 +48,8 @@ The page of each function says what the metric is not for.
 In the formulas c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
 S(t) the accepted rows, n the rows, h the normalised entropy. Arrows show the better direction.
 
-If nothing is accepted, coverage, generalised risk and CWSA(+) are 0, selective risk and accuracy are nan, and a scorer returns its worst value. Without errors, areas and CSR are
-0 and metrics of the ranking nan (`SPECS[name].undefined`). Multiplying all weights by a constant changes @SCALED@ alone.
+If nothing is accepted, coverage, generalised risk and CWSA(+) are 0, selective risk and accuracy are nan, and a scorer returns its worst value
+(more in `SPECS[name].undefined`). Multiplying all weights by a constant changes @SCALED@ alone.
 
 """
 
@@ -63,10 +63,9 @@ Papers report these. To judge a model, use a metric of the first table.
 TAIL = """
 ## Beside the tables
 
-- `csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests; `cwsa_contributions` computes what each row adds to CWSA.
-- `metrics_by_group` and `metric_interval` compute `coverage_gap` and `risk_gap` with exact intervals.
-- Compare models by CWSA or CWSA+ at one threshold, because both rise as the threshold falls below the lowest confidence.
-- Calibration errors, `csr` and the confidence-weighted family read the probability of the answer, unless `confidence=` is an array or a callable.
+`csr_test`, `ecce_test`, `ecd_test` and `t_cal_test` are tests; `cwsa_contributions` computes what each row adds to CWSA.
+Compare models by CWSA or CWSA+ at one threshold, because both rise as the threshold falls. Calibration errors, `csr` and
+the confidence-weighted family read the probability of the answer, unless `confidence=` is an array or a callable.
 
 ## Part of a curve, graded answers, regression, several sites
 
@@ -104,8 +103,7 @@ True
 
 ```
 
-*Several sites that share no rows.* Each site sends a [state](scale.md#a-state), and the states are merged. A state holds counts
-for each distinct confidence, and is not anonymous.
+*Several sites that share no rows.* Each site sends a [state](scale.md#a-state), and the states are merged. A state is not anonymous.
 """
 
 
