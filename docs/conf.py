@@ -11,6 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import links  # noqa: E402  (docs/ is no package)
 import make_api  # noqa: E402
 import make_command_line  # noqa: E402
+import make_members  # noqa: E402
 
 import skselect  # noqa: E402
 
@@ -46,9 +47,13 @@ copybutton_prompt_is_regexp = True
 
 # Named one by one: pages that are new since the last build have their stubs written, too.
 autosummary_generate = [f"api/{room.replace('.', '_')}.rst" for room in make_api.ROOMS]
-autosummary_context = {"results": {name: make_api.results(name) for name in make_api.RESULTS}}
+autosummary_context = {
+    "results": {name: make_api.results(name) for name in make_api.RESULTS},
+    "described": {
+        name: text for room in make_api.ROOMS for name, text in make_api.members(room).items()
+    },
+}
 autodoc_typehints = "none"  # docstrings say what the types mean
-autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -122,4 +127,6 @@ def setup(app):
     """Tell Sphinx."""
     app.connect("config-inited", write_pages, priority=100)
     app.connect("source-read", drop_last_blank_line)
+    # before numpydoc reads the docstrings
+    app.connect("autodoc-process-docstring", make_members.drop_attributes, priority=100)
     app.connect("doctree-read", drop_doctest_flags, priority=100)

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from make_members import list_members
+
 from skselect.metrics import SPECS
 
 #: Rooms that users import from.
@@ -192,10 +194,19 @@ def results(full_name: str) -> str:
     """Return what documents the classes that a public name returns, for the page of the name."""
     entries = [
         f".. py:currentmodule:: {module}\n\n.. rst-class:: result\n\n"
-        f".. autoclass:: {name}\n   :members:\n   :inherited-members: tuple\n"
+        f".. autoclass:: {name}\n\n{list_members(getattr(sys.modules[module], name))}\n"
         for module, _, name in (one.rpartition(".") for one in RESULTS.get(full_name, ()))
     ]
     return "\n".join(entries)
+
+
+def members(room: str) -> dict[str, str]:
+    """Return what documents the members of each public class of a room, for its page."""
+    return {
+        f"{home(room, name)}.{name}": list_members(getattr(importlib.import_module(room), name))
+        for name in public_names(room)
+        if inspect.isclass(getattr(importlib.import_module(room), name))
+    }
 
 
 def task(room: str, name: str) -> str:

@@ -5,6 +5,7 @@ import json
 import pkgutil
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -30,7 +31,9 @@ NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
 def script(name):
-    """Import one of the scripts in docs/, which is no package."""
+    """Import one of the scripts in docs/, which is no package, though they import each other."""
+    if str(ROOT / "docs") not in sys.path:
+        sys.path.append(str(ROOT / "docs"))
     spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -58,6 +61,24 @@ def test_every_public_name_is_on_the_page_of_its_room(make_api, tmp_path):
         shown = set(re.findall(r"(?m)^(?:   ~|\.\. py:data:: )(?:[\w.]*\.)?(\w+)$", text))
         assert shown == set(make_api.public_names(room))
         assert shown >= set(getattr(module, "__all__", ()))
+
+
+def test_members_stand_in_the_order_of_need():
+    make_members = script("make_members")
+    name = re.compile(r"^   (?:\.\. \S+|  {10,}) (\w+)$", re.MULTILINE)
+    pages = {
+        cls: name.findall(make_members.list_members(getattr(skselect, cls)))
+        for cls in ("SelectiveClassifier", "ThresholdTuner", "Risk")
+    }
+    tuner, classifier = pages["ThresholdTuner"], pages["SelectiveClassifier"]
+    assert {"threshold_", "policy_", "selection_"} <= set(tuner[: tuner.index("fit")])
+    called = ["fit", "predict", "predict_proba", "score", "decide"]
+    for names in (tuner, classifier):
+        start = names.index("fit")
+        assert names[start : start + len(called)] == called
+        assert len(names) == len(set(names))
+    assert classifier.index("policy_") < classifier.index("fit") < classifier.index("abstains")
+    assert pages["Risk"] == ["name", "guarantees", "get_params", "set_params"]
 
 
 def test_every_command_and_option_is_on_the_page_of_the_command_line(tmp_path, capsys):

@@ -64,6 +64,16 @@ def test_names_in_prose_tables_and_code_are_links():
     assert re.search(r'<a [^>]*AbstentionPolicy"[^>]*><span class="n">', check)  # its example
 
 
+def test_attributes_are_in_the_contents_of_a_page():
+    tuner = (SITE / "api" / "generated" / "skselect.ThresholdTuner.html").read_text()
+    contents = tuner.split('id="pst-page-toc-nav')[1]
+    places = [
+        contents.index(f'#skselect.ThresholdTuner.{name}"')
+        for name in ("policy_", "selection_", "fit")
+    ]
+    assert places == sorted(places)
+
+
 def test_the_first_page_shows_what_its_code_makes():
     home = (SITE / "index.html").read_text()
     assert home.count('<div class="live-report">') == 2
