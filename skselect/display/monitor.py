@@ -123,34 +123,53 @@ class MonitorDisplay(common.Display):
         top, bottom = axes
         self.lines_ = {
             "evidence": self._draw_evidence(top, evidence_kwargs),
-            "risk": self._draw_line(bottom, "risk", "selective risk", _COLOR, risk_kwargs),
+            **self._draw_shares(bottom, risk_kwargs),
         }
-        if self.is_share:  # a cost has other units than the coverage
-            color = common.COLORS[3]
-            self.lines_["coverage"] = self._draw_line(bottom, "coverage", "coverage", color)
-            common.show_percent(bottom.yaxis)
         self._mark_alarm(top, bottom)
         common.draw_target(bottom, self.target, "zero_one" if self.is_share else "cost")
         bottom.set(ylabel="Share" if self.is_share else "Mean cost", ylim=(0, None))
-        has_dates = isinstance(self.history["start"].dtype, pd.DatetimeTZDtype)
-        bottom.set_xlabel("Time of the decision" if has_dates else "Start of the batch")
-        if has_dates:
-            dates = import_extra("matplotlib.dates", "matplotlib")
-            locator = dates.AutoDateLocator(maxticks=8)
-            bottom.xaxis.set_major_locator(locator)
-            bottom.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+        self._name_times(bottom)
         if name:
             top.set_title(common.legend_name(name))
         for ax in (top, bottom):
             ax.legend(frameon=False, loc="best")
-        if not has_dates:
-            bottom.xaxis.set_major_formatter("{x:,.0f}")
-        elif len(self.history):
-            _place_dates(bottom)
+        self._place_times(bottom)
         fit_texts(top, bottom)
         self.axes_ = (top, bottom)
         self.figure_ = top.figure
         return self
+
+    @property
+    def _has_dates(self) -> bool:
+        """Whether the batches start at dates; else their numbers are shown."""
+        return isinstance(self.history["start"].dtype, pd.DatetimeTZDtype)
+
+    def _name_times(self, ax: Any) -> None:
+        """Name the axis of time, and let it show dates where there are some."""
+        if not self._has_dates:
+            ax.set_xlabel("Start of the batch")
+            return
+        ax.set_xlabel("Time of the decision")
+        dates = import_extra("matplotlib.dates", "matplotlib")
+        locator = dates.AutoDateLocator(maxticks=8)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+
+    def _place_times(self, ax: Any) -> None:
+        """Show as many dates as have room, or the numbers of the batches."""
+        if not self._has_dates:
+            ax.xaxis.set_major_formatter("{x:,.0f}")
+        elif len(self.history):
+            _place_dates(ax)
+
+    def _draw_shares(self, ax: Any, look: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Draw the risk, and the coverage beside a risk that is a share."""
+        lines = {"risk": self._draw_line(ax, "risk", "selective risk", _COLOR, look)}
+        if self.is_share:  # a cost has other units than the coverage
+            color = common.COLORS[3]
+            lines["coverage"] = self._draw_line(ax, "coverage", "coverage", color)
+            common.show_percent(ax.yaxis)
+        return lines
 
     def _draw_line(
         self,

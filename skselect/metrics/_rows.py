@@ -174,7 +174,8 @@ class Influence:
 
     def standard_error(self, cluster: arrays.IntArray | None = None) -> float:
         """Return the standard error for independent rows, or independent clusters of rows."""
-        n, share = len(self.over), self.estimate
+        n = len(self.over)
+        share = self.estimate
         if cluster is None and self.n_trials is not None and n > 1:
             return math.sqrt(share * (1.0 - share) / self.n_trials * n / (n - 1.0))
         return clustered_error(self.values, cluster)

@@ -80,8 +80,9 @@ _KEYS = {
 
 #: From how many rows on a table is compared with the rows that tuned the policy; how far a share
 #: must be off, at least; and how often chance alone may say so, for rows of the same population.
-_LARGE, _FAR, _CHANCE = 1_000, 0.05, 1e-3
-
+_LARGE = 1_000
+_FAR = 0.05
+_CHANCE = 1e-3
 
 _NO_GUARANTEE = "GUARANTEES NOTHING for new rows: there is no certificate."
 #: What to do where Predictions of a policy with a learned confidence are wanted.

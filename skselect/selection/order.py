@@ -214,45 +214,70 @@ def order_p_value(values: FloatArray, loss: FloatArray | None = None) -> float:
     n = len(values)
     if n == 0:
         return 1.0
-    low = values.min()
-    high = values.max()
-    # A power of two that makes the range about one; differences of halves cannot overflow.
-    _, exponent = math.frexp(high / 2 - low / 2)
-    scale = math.ldexp(0.5, min(-exponent, 1000))
-
-    def read(rows: slice) -> FloatArray:
-        part = values[rows] * scale
-        if loss is None:
-            return part
-        part -= low * scale
-        if low < high:
-            return np.multiply(part, loss[rows], out=part)
-        return np.multiply(1.0, loss[rows], out=part)
-
-    # Equal values become 0 by subtracting one of them, which no rounding of the mean can do.
-    first = read(slice(0, 1))[0]
-    total = 0.0
-    for rows in spans(n):
-        deviation = read(rows) - first
-        total += float(deviation.sum())
-    mean = total / n
-    squares = 0.0
-    partial_sum = 0.0
-    largest = 0.0
-    for rows in spans(n):
-        part = read(rows)
-        part -= first
-        part -= mean
-        squares += dot(part, part)
-        part.cumsum(out=part)
-        part += partial_sum
-        partial_sum = float(part[-1])
-        largest = max(largest, float(part.max()), -float(part.min()))
+    tested = _TestedNumbers(values, loss)
+    # Equal numbers become 0 by subtracting one of them, which no rounding of the mean can do.
+    [origin] = tested.read(slice(0, 1))
+    mean = _mean_above(origin, tested)
+    squares, largest = _sum_deviations(origin, mean, tested)
     if squares <= 0.0:
         return 1.0
     # nan where a value is: no order is found there
     deviation_of_sum = np.sqrt(squares * n / (n - 1))
     return float(kolmogorov(largest / deviation_of_sum))
+
+
+class _TestedNumbers:
+    """The numbers whose order is tested, scaled to a range of about one, and read in spans.
+
+    They are the values or, with `loss`, the losses times how far the values are above the
+    smallest one.
+    """
+
+    def __init__(self, values: FloatArray, loss: FloatArray | None) -> None:
+        self.values = values
+        self.loss = loss
+        self.low = values.min()
+        self.high = values.max()
+        # A power of two that makes the range about one; differences of halves cannot overflow.
+        _, exponent = math.frexp(self.high / 2 - self.low / 2)
+        self.scale = math.ldexp(0.5, min(-exponent, 1000))
+
+    def read(self, rows: slice) -> FloatArray:
+        """Return the numbers of some rows, in an array of their own."""
+        numbers = self.values[rows] * self.scale
+        if self.loss is None:
+            return numbers
+        numbers -= self.low * self.scale
+        if self.low < self.high:
+            return np.multiply(numbers, self.loss[rows], out=numbers)
+        return np.multiply(1.0, self.loss[rows], out=numbers)
+
+
+def _mean_above(origin: float, tested: _TestedNumbers) -> float:
+    """Return the mean of the numbers' distances from `origin`."""
+    n = len(tested.values)
+    total = 0.0
+    for rows in spans(n):
+        deviation = tested.read(rows) - origin
+        total += float(deviation.sum())
+    return total / n
+
+
+def _sum_deviations(origin: float, mean: float, tested: _TestedNumbers) -> tuple[float, float]:
+    """Return the sum of squared deviations from the mean, and their largest partial sum."""
+    squares = 0.0
+    partial_sum = 0.0
+    largest = 0.0
+    for rows in spans(len(tested.values)):
+        deviations = tested.read(rows)
+        deviations -= origin
+        deviations -= mean
+        squares += dot(deviations, deviations)
+        deviations.cumsum(out=deviations)
+        deviations += partial_sum
+        partial_sum = float(deviations[-1])
+        largest = max(largest, float(deviations.max()), -float(deviations.min()))
+    return squares, largest
 
 
 def class_p_value(here: IntArray, there: IntArray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -124,25 +124,34 @@ def name_levels(
     """
     members = _members_of(predictions, len(confidence), objectives, groups)
     each_objective = objective_by_group(objectives, list(members))
-    naming_rows = {}
-    for objective, (group, rows) in zip(each_objective, members.items(), strict=True):
-        if isinstance(objective, Risk) and objective.is_open and len(rows) >= _NAMING:
-            naming_rows[group] = rows[draw_rows(len(rows), _NAMING, seed)]
+    naming_rows = _draw_naming_rows(each_objective, members, seed)
+    is_naming = np.zeros(len(confidence), dtype=bool)
+    for rows in naming_rows.values():
+        is_naming[rows] = True
     n_testing = [len(rows) - len(naming_rows.get(group, ())) for group, rows in members.items()]
     divisors = divide_delta(each_objective, n_testing, Loss())
     with_levels: dict[Any, Objective] = {}
-    is_naming = np.zeros(len(confidence), dtype=bool)
     for group, objective, n, divisor in zip(
         members, each_objective, n_testing, divisors, strict=True
     ):
         with_levels[group] = objective
         if group in naming_rows and isinstance(objective, Risk):
-            naming = naming_rows[group]
-            is_naming[naming] = True
-            with_levels[group] = _with_levels(objective, confidence[naming], n, divisor)
+            rows = naming_rows[group]
+            with_levels[group] = _with_levels(objective, confidence[rows], n, divisor)
     if groups is None:
         return with_levels[None], is_naming
     return with_levels or objectives, is_naming
+
+
+def _draw_naming_rows(
+    each_objective: Sequence[Objective], members: Mapping[Any, IntArray], seed: int
+) -> dict[Any, IntArray]:
+    """Return a tenth of the rows of each subgroup whose objective leaves its levels open."""
+    naming_rows = {}
+    for objective, (group, rows) in zip(each_objective, members.items(), strict=True):
+        if isinstance(objective, Risk) and objective.is_open and len(rows) >= _NAMING:
+            naming_rows[group] = rows[draw_rows(len(rows), _NAMING, seed)]
+    return naming_rows
 
 
 def _members_of(

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._lib.arrays import BoolArray, ConfidenceSpec, is_graded
+from skselect._lib.arrays import BoolArray, ConfidenceSpec, LossSpec, is_graded
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import check_same_order, refuse_own_confidence
 from skselect._lib.keywords import ClassOptions, share_options
@@ -154,9 +154,7 @@ def select_threshold(
     requested = read_objective(objective, target, delta)
     rule = source.rule if isinstance(source, Predictions) else DecisionRule()
     loss = first_of(requested).choose_loss(has_costs=rule.cost_matrix is not None)
-    loss_meaning = Loss.of(loss, rule)
-    if isinstance(source, Outcomes) and is_graded(source.loss):
-        loss_meaning = Loss("graded")
+    loss_meaning = _find_meaning(loss, rule, source)
     objectives = check_objective(requested, loss_meaning, _name_confidence(source, confidence))
     if isinstance(source, RiskCoverageCurve):
         refuse_own_confidence(confidence, loss)
@@ -164,13 +162,10 @@ def select_threshold(
         return _choose_on_curve(source, objectives, loss_meaning, on_infeasible)
     if source.unjudged is not None:
         _refuse_for_unjudged(source, objectives, loss_meaning, shortlist)
-    outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
-    if isinstance(source, Predictions) and source.y_proba is not None and callable(confidence):
-        check_confidence_by_row(source.y_proba, confidence)
+    outcomes = _observe(source, confidence, loss)
     if shortlist is not None:
         shortlist = _check_listable(shortlist, source)
-    is_own = isinstance(source, Outcomes) or not (confidence is None or isinstance(confidence, str))
-    if is_own:
+    if _is_own(source, confidence):
         warn_of_direction(outcomes.loss, outcomes.confidence, outcomes.unjudged)
     sample = Sample(
         outcomes=outcomes,
@@ -184,6 +179,29 @@ def select_threshold(
     sample = _doubt(sample, objectives, subgroups, certificates.check_vouched(assume))
     selection = _choose(sample, objectives, shortlist, on_infeasible)
     return _add_policy(selection, sample, confidence)
+
+
+def _find_meaning(loss: LossSpec, rule: DecisionRule, source: Any) -> Loss:
+    """Return what a loss means: outcomes may bring losses that are no errors."""
+    meaning = Loss.of(loss, rule)
+    if isinstance(source, Outcomes) and is_graded(source.loss):
+        return Loss("graded")
+    return meaning
+
+
+def _observe(
+    source: Predictions | Outcomes, confidence: ConfidenceSpec | None, loss: LossSpec
+) -> Outcomes:
+    """Return how wrong and how sure each row is, by a confidence that reads each row alone."""
+    outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
+    if isinstance(source, Predictions) and source.y_proba is not None and callable(confidence):
+        check_confidence_by_row(source.y_proba, confidence)
+    return outcomes
+
+
+def _is_own(source: Predictions | Outcomes, confidence: ConfidenceSpec | None) -> bool:
+    """Tell whether the confidence is the user's own, and none that has a name."""
+    return isinstance(source, Outcomes) or not (confidence is None or isinstance(confidence, str))
 
 
 def _choose_on_curve(

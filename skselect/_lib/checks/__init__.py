@@ -12,8 +12,9 @@ from typing import Any
 
 from skselect._lib.decide import warn_user as warn_user
 
-#: The most items of a collection, and the most characters, that messages show.
-LONG, _LONGEST = 10, 200
+#: The most items of a collection that messages show, and the most characters.
+LONG = 10
+_LONGEST = 200
 
 
 def shown(value: Any) -> str:
