@@ -278,18 +278,7 @@ class Certificate(Stated, NotebookText):
         if math.isnan(objective.target):
             guarantee = "measured"
             objective = copy.copy(objective).set_params(target=bound)
-        # Those that strike come first.
-        caveats = sorted(origin.caveats, key=lambda caveat: not caveat.strikes)
-        reasons = (*(caveat.reason for caveat in caveats), origin.refusal)
-        violated = {caveat.violates for caveat in caveats if caveat.strikes}
-        assumptions = (
-            origin.drawn,
-            *objective.reviewing.assumes,
-            *ASSUMPTIONS,
-            *(caveat.assumes for caveat in caveats),
-            *origin.assumed,
-            origin.analysis if objective.max_analyses == 1 else PLANNED,
-        )
+        caveats = _order_caveats(origin)
         coverage, risk = working_point
         return cls(
             objective=objective.name,
@@ -298,8 +287,8 @@ class Certificate(Stated, NotebookText):
             max_analyses=objective.max_analyses,
             method=objective.method_name,
             guarantee="none" if origin.refusal else guarantee,
-            exact=not origin.refusal and not any(caveat.strikes for caveat in caveats),
-            caveats=tuple(reason for reason in reasons if reason),
+            exact=not any(caveat.strikes for caveat in caveats),
+            caveats=tuple(caveat.reason for caveat in caveats if caveat.reason),
             threshold=threshold,
             n=counts[0].n,
             n_accepted=counts[0].n_accepted,
@@ -312,7 +301,7 @@ class Certificate(Stated, NotebookText):
             loss=loss.kind,
             unit=loss.unit,
             cases=objective.cases,
-            assumptions=tuple(text for text in assumptions if text and text not in violated),
+            assumptions=_list_assumptions(objective, origin, caveats),
             created=now(),
             fingerprints=dict(origin.fingerprints),
             provenance=origin.provenance,
@@ -499,6 +488,30 @@ class Certificate(Stated, NotebookText):
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+
+def _order_caveats(origin: Origin) -> list[Caveat]:
+    """Return the caveats of a certificate, those first that make it an estimate."""
+    caveats = list(origin.caveats)
+    if origin.refusal:
+        caveats.append(Caveat(origin.refusal))
+    return sorted(caveats, key=lambda caveat: not caveat.strikes)
+
+
+def _list_assumptions(
+    objective: objectives.Guarantee, origin: Origin, caveats: Sequence[Caveat]
+) -> tuple[str, ...]:
+    """Return what a certificate assumes, but for what its caveats deny."""
+    denied = {caveat.violates for caveat in caveats if caveat.strikes}
+    assumptions = (
+        origin.drawn,
+        *objective.reviewing.assumes,
+        *ASSUMPTIONS,
+        *(caveat.assumes for caveat in caveats),
+        *origin.assumed,
+        origin.analysis if objective.max_analyses == 1 else PLANNED,
+    )
+    return tuple(text for text in assumptions if text and text not in denied)
 
 
 def _check_values(certificate: Certificate) -> None:

@@ -25,7 +25,7 @@ from skselect import (
 )
 from skselect._lib.notebook import TONES, percent, unwrap
 from skselect.bounds._pointwise import log_evidence_below
-from skselect.objectives import GUARANTEES
+from skselect.objectives import GUARANTEES, Counts, Loss
 from skselect.policy import Certificate, certificate as certificates
 from skselect.policy.certificate import NOT_MET
 from skselect.policy.policy import External
@@ -844,6 +844,29 @@ def test_a_bound_above_one_half_and_no_accepted_row_guarantee_nothing(policy):
     assert "which guarantees nothing" in unwrap(str(found))
     nothing = certify_shuffled(replace(policy, threshold=np.inf), rows_with(0, 9, 9), target=0.1)
     assert nothing.caveats == ("the policy accepts none of these rows",)
+
+
+@pytest.mark.parametrize(("target", "reason"), [
+    (0.05, "the target 5 % is not met; the bound of these rows is "),
+    (None, "the bound of these rows is "),
+])  # fmt: skip
+def test_why_it_is_an_estimate_comes_before_what_is_noted(target, reason):
+    rows = read_again(0, 0.6, 300, times=2)
+    certificate = certify(EVERYTHING, *rows, target=target)
+    assert certificate.guarantee == "none"
+    head, *_ = unwrap(str(certificate)).splitlines()
+    assert head.startswith(f"ESTIMATE, NOT CERTIFIED: {reason}")
+    assert "; 300 of these 600 rows equal an earlier one" in head
+
+
+def test_a_reason_that_strikes_stands_beside_the_target_that_is_not_met():
+    """Both make it an estimate, so that both come before a note."""
+    caveats = (certificates.Caveat("noted", strikes=False), certificates.Caveat("doubted"))
+    origin = certificates.Origin(caveats=caveats, refusal="refused")
+    counts = [Counts(10, 5, 1)]
+    certificate = Certificate.of(Risk(0.1).on(Loss()), 0.5, (0.5, 0.2), counts, origin)
+    assert certificate.caveats == ("doubted", "refused", "noted")
+    assert not certificate.exact
 
 
 def rows_of_two_costs():
