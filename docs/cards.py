@@ -18,8 +18,8 @@ TONES = {
 }  # fmt: skip
 #: The large numbers of a certificate, found in its sentences.
 NUMBERS = {
-    "of these cases answered": r"answered \(([\d.]+ %)\)",
-    "wrong answers, guaranteed": r"(At most [\d.]+ %) of the answers",
+    "of these cases answered": r"answered \((\d[\d.]* %)\)",
+    "wrong answers, guaranteed": r"(At most \d[\d.]* %) of the answers",
 }
 _SMALL = ("You vouch", "BROKEN or CONFIRMED")
 # Lines of code, then lines of output, which end before the next prompt.

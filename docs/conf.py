@@ -42,6 +42,7 @@ nitpicky = True
 intersphinx_mapping = links.write_inventories(HERE / "_build" / "inventories")
 codeautolink_concat_default = True  # blocks of a page go on where the one before ended
 suppress_warnings = ["codeautolink.match_name"]  # the gallery has linked its names by itself
+live_pages = ("start",)
 copybutton_prompt_text = r">>> |\.\.\. |\$ "  # lines with a prompt are copied, without it
 copybutton_prompt_is_regexp = True
 

@@ -2,17 +2,20 @@
 
 A Sphinx extension. A page with the directive ``live-report`` is run: the report that its code calls
 `report` is shown there, in the colours of the site, and its cards hold what the code has printed.
+So do the cards of `live_pages`.
 """
 
 import doctest
 import io
 import re
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 #: What the directive shows, cut out of the written page: three numbers with a picture, or a slider.
@@ -32,11 +35,13 @@ def run_code(page: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Run the code of a page; return its names, and what each statement has printed."""
     names: dict[str, Any] = {}
     printed = {}
-    for example in doctest.DocTestParser().get_examples(page):
-        output = io.StringIO()
-        with redirect_stdout(output):
-            exec(compile(example.source, "<page>", "single"), names)
-        printed[example.source.strip()] = output.getvalue()
+    without_flags = re.sub(r"# doctest: .*", "", page)
+    with TemporaryDirectory() as folder, chdir(folder):  # for files that the page writes
+        for example in doctest.DocTestParser().get_examples(without_flags):
+            output = io.StringIO()
+            with redirect_stdout(output):
+                exec(compile(example.source, "<page>", "single"), names)
+            printed[example.source.strip()] = output.getvalue()
     return names, printed
 
 
@@ -69,15 +74,29 @@ class LiveReport(SphinxDirective):
         """Run the page once, and write the whole report beside it."""
         values = self.env.temp_data
         if "report_page" not in values:
-            source = Path(self.env.doc2path(self.env.docname)).read_text()
-            names, values["printed"] = run_code(source)
+            names = run_page(self.env)
             values["report_page"] = names["report"].to_html(interactive=True)
             self.env.app.outdir.mkdir(parents=True, exist_ok=True)
             (self.env.app.outdir / FILE).write_text(values["report_page"])
         return [nodes.raw("", cut_out(values["report_page"], self.arguments[0]), format="html")]
 
 
+def run_page(env: BuildEnvironment) -> dict[str, Any]:
+    """Run the code of the page that is read; return its names, and keep what it has printed."""
+    source = Path(env.doc2path(env.docname)).read_text()
+    names, env.temp_data["printed"] = run_code(source)
+    return names
+
+
+def run_live_page(app: Sphinx, _doctree: nodes.document) -> None:
+    """Run a page whose cards shall hold what its code prints."""
+    if app.env.docname in app.config.live_pages:
+        run_page(app.env)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx."""
+    app.add_config_value("live_pages", (), "env")
+    app.connect("doctree-read", run_live_page, priority=50)  # before cards are made
     app.add_directive("live-report", LiveReport)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -194,7 +194,7 @@ def results(full_name: str) -> str:
     """Return what documents the classes that a public name returns, for the page of the name."""
     entries = [
         f".. py:currentmodule:: {module}\n\n.. rst-class:: result\n\n"
-        f".. autoclass:: {name}\n\n{list_members(getattr(sys.modules[module], name))}\n"
+        f".. autoclass:: {name}\n\n{list_members(getattr(importlib.import_module(module), name))}\n"
         for module, _, name in (one.rpartition(".") for one in RESULTS.get(full_name, ()))
     ]
     return "\n".join(entries)
