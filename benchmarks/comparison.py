@@ -28,7 +28,6 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-import contextlib
 import time
 import warnings
 import zlib
@@ -46,6 +45,11 @@ from tqdm import tqdm
 from zugzwang import certify_threshold
 
 from skselect import Outcomes, Risk, select_threshold
+
+try:
+    from judge_audit.metrics.selective import certify_threshold as certify
+except ImportError:
+    certify = None
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 
@@ -112,6 +116,7 @@ def by_hand(proba, codes, target):
 
 METHODS = {
     "skselect": skselect,
+    "kunko": kunko,
     "MAPIE": mapie(),
     "MAPIE, sequence": mapie(
         fwer_method="fixed_sequence", list_predict_params=np.linspace(0.99, 0, 100)
@@ -119,10 +124,8 @@ METHODS = {
     "zugzwang": zugzwang,
     "by hand": by_hand,
 }
-with contextlib.suppress(ImportError):
-    from judge_audit.metrics.selective import certify_threshold as certify
-
-    METHODS["kunko"] = kunko
+if certify is None:
+    del METHODS["kunko"]
 
 
 @memory.cache

@@ -120,13 +120,15 @@ def compared(synthetic, published):
         ours["threshold"] = ours["threshold"].fillna(-1).round(4)
         both = wanted.merge(ours, on=["model", "threshold", "metric"])
         gap = (both["value"] - both["mean"]).mask(lambda g: g.abs() < 5e-5, 0.0)
-        tables.append(both.assign(z=gap / both["std"].clip(lower=1e-12)))
+        spread = both["std"].where(both["std"] > 1e-12, 0.0)
+        # inf: no sample can have the published number.
+        tables.append(both.assign(z=(gap / spread).fillna(0.0)))
     return pd.concat(tables)
 
 
 def verdicts(comparison):
     """Return how far the printed numbers of each row lie from the samples: the largest |z|."""
-    comparison = comparison.assign(z=comparison["z"].abs().clip(upper=99))
+    comparison = comparison.assign(z=comparison["z"].abs())
     keys = ["source", "model", "printed_threshold", "used_threshold", "drawn"]
     table = comparison.pivot_table(index=keys, columns="metric", values="z", sort=False)
     return table.assign(largest=table.max(axis=1)).round(1).reset_index()

@@ -287,9 +287,16 @@ def count_conflicts(pairs):
     })  # fmt: skip
 
 
+def areas_of_one_error(rank, n):
+    """Return AURC and AUGRC of n answers of which the one at a rank is wrong."""
+    wrong = np.arange(1, n + 1) == rank
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, np.arange(n, 0, -1) / n))
+    return curve.aurc(), curve.augrc()
+
+
 def draw_toys(path):
-    """Draw two rankings: B errs less and ranks better, yet has the larger AURC."""
-    figure, panels = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+    """Draw two rankings, of which B errs less and ranks better, and what an error adds by rank."""
+    figure, panels = plt.subplots(1, 3, figsize=(9.5, 3.4), layout="constrained")
     for (label, marks), colour, line in zip(
         TOYS.items(), COLORS[::3][:2], ["-", "--"], strict=True
     ):
@@ -302,11 +309,17 @@ def draw_toys(path):
         ]:
             style = {"color": colour, "linestyle": line, "label": f"{label}; {area}"}
             axes.plot(curve.coverage, risk, marker=".", **style)
-    for axes, title in zip(panels, ["wrong among the accepted", "wrong and accepted"], strict=True):
+    ranks = np.arange(1, 21)
+    added = [areas_of_one_error(rank, len(ranks)) for rank in ranks]
+    for values, name, colour in zip(np.transpose(added), AREAS, COLORS[1:3], strict=True):
+        panels[2].plot(ranks, values, marker=".", color=colour, label=name.upper())
+    titles = ["wrong among the accepted", "wrong and accepted", "added by one error"]
+    for axes, title in zip(panels, titles, strict=True):
         axes.set(xlabel="coverage", ylabel=title)
         axes.set_ylim(0, None)
-        axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
+        axes.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
         axes.grid(linewidth=0.3)
+    panels[2].set(xlabel="rank of the error (1 is the surest)", xticks=[1, 5, 10, 15, 20])
     save(figure, path)
 
 

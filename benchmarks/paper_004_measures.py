@@ -19,7 +19,7 @@ from skselect import (
 from skselect._lib.decide import normalized_entropy
 from skselect.losses import cau_loss
 from skselect.metrics._areas import review_at_reliability
-from skselect.metrics._cau import cau_components, cau_score
+from skselect.metrics._cau import cau_components, cau_score, right_entropy, wrong_entropy
 
 MEASURES = {
     "cau": {}, "failure_auroc": {}, "failure_average_precision": {}, "aurc": {}, "augrc": {},
@@ -48,6 +48,9 @@ def measured(y, proba):
     return found | {
         "accuracy": right.mean(), "log_loss": log_loss(y, proba), "entropy": h.mean(),
         "cau_1": parts.cau_1, "cau_0": parts.cau_0,
+        # Table 2 and figures 3 and 6, in nats.
+        "entropy, right": right_entropy(predictions, normalize=False),
+        "entropy, wrong": wrong_entropy(predictions, normalize=False),
         "average_precision_right": right_first["failure_average_precision"],
         # What eqs. 5 and 8 print in place of the logarithms.
         "cau_as_printed": (1 - h[right]).mean() + h[~right].mean(),

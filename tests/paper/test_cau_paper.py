@@ -1,11 +1,18 @@
-"""The paper on correctness-aligned uncertainty (CAU): the arithmetic of its table 3."""
+"""The paper on correctness-aligned uncertainty (CAU): its tables 2 and 3."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import entropy
 
-from skselect.metrics import review_at_reliability
+from skselect.metrics import (
+    cau_score,
+    review_at_reliability,
+    right_entropy_score,
+    wrong_entropy_score,
+)
 
 N = 10_000
 SILENT = 5  # 99.95 % reliability
@@ -52,3 +59,43 @@ def test_table_3(n_right, review_rate, pass_rate, cost):
     stricter = review_at_reliability(y_true, y_proba, reliability=0.9996)
     assert stricter.review_rate == pytest.approx(review_rate + 1 / N, abs=1e-12)
     assert stricter.pass_rate == plan.pass_rate
+
+
+# Table 2 ---------------------------------------------------------------------------------
+
+N_CLASSES = 10
+
+
+def row_with_entropy(nats: float) -> np.ndarray:
+    """Return probabilities of the entropy asked for: one class large, the others alike."""
+
+    def row(largest: float) -> np.ndarray:
+        others = (1 - largest) / (N_CLASSES - 1)
+        return np.array([largest, *[others] * (N_CLASSES - 1)])
+
+    largest = brentq(lambda p: entropy(row(p)) - nats, 1 / N_CLASSES, 1)
+    return row(largest)
+
+
+def test_entropies_of_table_2_fit_the_logarithms_and_stand_apart(reference):
+    table = reference("printed_004_table2.csv").set_index("metric")
+    gaps, bounds, as_printed = [], [], []
+    for net in ["baseline_mean", "modified_mean"]:
+        right, wrong = table.loc["correct_entropy", net], table.loc["error_entropy", net]
+        proba = np.array([row_with_entropy(right), row_with_entropy(wrong)])
+        y_true = [0, 1]
+        labels = np.arange(N_CLASSES)
+        options = {"labels": labels, "normalize": False}
+        assert right_entropy_score(y_true, proba, **options) == pytest.approx(right)
+        assert wrong_entropy_score(y_true, proba, **options) == pytest.approx(wrong)
+        gaps.append(wrong - right)
+        # By Jensen's inequality CAU of equal entropies is at most that of entropies around them.
+        bounds.append(cau_score(y_true, proba, labels=labels))
+        assert bounds[-1] < table.loc["cau", net]
+        h = np.array([right, wrong]) / np.log(N_CLASSES)
+        as_printed.append((1 - h[0]) + h[1])
+    assert np.round(gaps, 2).tolist() == [0.82, 1.10]
+    # The logarithms order the nets as the printed CAU does; 1 - h and h, as printed, do not.
+    assert bounds[1] < bounds[0]
+    assert table.loc["cau", "modified_mean"] < table.loc["cau", "baseline_mean"]
+    assert as_printed[1] > as_printed[0]

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 
 from skselect import Outcomes, RiskCoverageCurve
+from skselect.datasets import make_model_profile
 from skselect.metrics import SPECS
 from tests.brute import examples, row_cases, thresholds
 from tests.common import mostly_slow
 
 curve_of = RiskCoverageCurve.from_outcomes
-cwsa, cwsa_plus, coverage, selective_accuracy = (
-    SPECS[name].kernel for name in ("cwsa", "cwsa_plus", "coverage", "selective_accuracy")
+cwsa, cwsa_plus, coverage, selective_accuracy, aumcc = (
+    SPECS[name].kernel for name in ("cwsa", "cwsa_plus", "coverage", "selective_accuracy", "aumcc")
 )
 
 
@@ -56,6 +57,9 @@ def test_the_two_identities(case, threshold):
     assert -1e-9 <= 2 * plus - signed <= 1 + 1e-9
 
 
+# The five axioms of appendix A.2 ------------------------------------------------------------
+
+
 @examples(50)
 @given(case=row_cases(), threshold=thresholds)
 def test_a_surer_right_answer_lowers_neither_unless_it_crosses_the_threshold(case, threshold):
@@ -71,18 +75,66 @@ def test_a_surer_right_answer_lowers_neither_unless_it_crosses_the_threshold(cas
                 assert after >= before - 1e-9
 
 
-def test_a_right_answer_that_crosses_the_threshold_may_lower_both():
-    below, above = (curve_of(Outcomes([0, 0], [0.9, second])) for second in [0.5, 0.61])
+@examples(50)
+@given(case=row_cases(), threshold=thresholds)
+def test_a_surer_accepted_error_lowers_cwsa_and_leaves_cwsa_plus(case, threshold):
+    rows = case.outcomes
+    wrong = (rows.loss == 1) & (rows.confidence >= threshold)
+    for position in np.flatnonzero(wrong)[:5]:
+        surer = rows.confidence.copy()
+        surer[position] = (1 + surer[position]) / 2
+        before, after = curve_of(rows), curve_of(Outcomes(rows.loss, surer, rows.weight))
+        assert cwsa(after, threshold) <= cwsa(before, threshold) + 1e-9
+        assert cwsa_plus(after, threshold) == pytest.approx(cwsa_plus(before, threshold), abs=1e-9)
+
+
+@examples(50)
+@given(case=row_cases(), threshold=thresholds)
+def test_deferred_rows_do_not_matter_and_the_range_is_bounded(case, threshold):
+    rows = case.outcomes
+    deferred = rows.confidence < threshold
+    changed = Outcomes(
+        np.where(deferred, 1 - rows.loss, rows.loss),
+        np.where(deferred, rows.confidence / 2, rows.confidence),
+        rows.weight,
+    )
+    for kernel, least in [(cwsa, -1), (cwsa_plus, 0)]:
+        value = kernel(curve_of(rows), threshold)
+        assert kernel(curve_of(changed), threshold) == pytest.approx(value, abs=1e-9)
+        assert least - 1e-9 <= value <= 1 + 1e-9
+
+
+def test_better_confidences_may_lower_both():
+    # The page's counterexample: three right answers, and the third becomes surer.
+    below, above = (curve_of(Outcomes([0, 0, 0], [0.9, 0.9, third])) for third in [0.55, 0.61])
     for kernel in [cwsa, cwsa_plus]:
         assert kernel(below, 0.6) == pytest.approx(0.75)
-        assert kernel(above, 0.6) == pytest.approx(0.3875)
-        assert kernel(below, 0.6, "all") == pytest.approx(0.375)
+        assert kernel(above, 0.6) == pytest.approx(0.508, abs=5e-4)
+        assert kernel(below, 0.6, "all") < kernel(above, 0.6, "all")
 
 
 def test_cwsa_may_fall_with_a_threshold_that_no_confidence_is_below():
     curve = curve_of(Outcomes([0, 1], [0.9, 0.6]))
     assert cwsa(curve, 0.2) < cwsa(curve, 0.5)
     assert cwsa_plus(curve, 0.2) > cwsa_plus(curve, 0.5)
+
+
+#: AUMCC and its exact form by model, as the page has them: means over samples of 1000 rows.
+AUMCC = {
+    "calibrated": (0.50, 0.52), "overconfident": (0.41, 0.45), "random": (0.12, 0.17),
+    "perfect_certain": (0.0, 1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", AUMCC)
+def test_aumcc_of_the_models(kind):
+    runs = []
+    for seed in range(20):
+        drawn = make_model_profile(kind, random_state=seed)
+        curve = curve_of(Outcomes(~drawn.correct, drawn.confidence))
+        runs.append([aumcc(curve), aumcc(curve, estimator="exact")])
+    # Half a digit, and three standard errors.
+    np.testing.assert_allclose(np.mean(runs, axis=0), AUMCC[kind], atol=0.005 + 0.01)
 
 
 # The published rows ----------------------------------------------------------------------
@@ -99,6 +151,17 @@ PRINTED = [
     (3, 18, 0.048, 0.3750, 0.1978, -0.0063), (3, 19, 0.016, 0.5000, 0.2062, -0.0003),
 ]  # fmt: skip
 HALF = 5e-5  # half a unit of the fourth digit
+
+
+def test_table_1_contradicts_the_definitions(reference):
+    table = reference("printed_000_tables.csv").set_index(["model", "tau"])
+    row = table.loc[("calibrated", 0.9)]
+    # The mean weight of the errors, if CWSA is divided by the accepted rows or by all.
+    by_accepted = row.cwsa_plus - row.cwsa
+    by_all = row.cwsa_plus - row.cwsa / row.coverage
+    assert by_accepted == pytest.approx(0.286, abs=5e-4)
+    assert by_all == pytest.approx(-0.310, abs=5e-4)
+    assert 1 - row.selective_accuracy == pytest.approx(0.016, abs=5e-4)  # the largest possible
 
 
 def draw_as_published(table: int, rng: np.random.Generator, n: int = 1000) -> RiskCoverageCurve:
