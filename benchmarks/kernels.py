@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from timing import best_in_turn
+from timing import best_in_turn, keep_memory
 from tqdm import tqdm
 
 from skselect import (
@@ -34,6 +34,7 @@ from skselect import (
     RiskCoverageCurve,
     SelectiveState,
     ThresholdTuner,
+    check_policy,
     evaluate,
     select_threshold,
 )
@@ -91,6 +92,15 @@ def refuse(outcomes, target):
         select_threshold(outcomes, objective=Risk(target, delta=next(DELTAS)))
 
 
+def refuse_in_words(outcomes, target):
+    """Ask for a target that nothing meets, and read why."""
+    try:
+        select_threshold(outcomes, objective=Risk(target, delta=next(DELTAS)))
+    except InfeasibleTargetError as refusal:
+        return str(refusal)
+    return ""
+
+
 def mask_plainly(y_true, y_proba, threshold=0.8):
     """Return CWSA+ at a threshold as one would write it down."""
     confidence, answer = y_proba.max(axis=1), y_proba.argmax(axis=1)
@@ -123,12 +133,20 @@ def list_acts(n, rng):
     y = (X[:, :5].sum(axis=1) + rng.normal(size=len(X)) > 0).astype(int)
     metrics = {"aurc": {}, "coverage": {"threshold": 0.8}}
     sites = rng.integers(0, 1000, n)
+    users = rng.integers(0, 10_000, n)
     float32 = confidence.astype(np.float32)
     state = SelectiveState().update_confidence(float32, loss > 0)
     state.counts.settle()
     y_true = np.where(loss > 0, 1, 0)
     y_proba = np.column_stack([confidence, 1 - confidence])
     predictions = Predictions.from_proba(y_true, y_proba)
+    selection = select_threshold(
+        predictions, objective="risk", target=0.09, on_infeasible="abstain"
+    )
+    fresh_confidence, fresh_loss = draw_rows(1000, rng)
+    fresh = Predictions.from_proba(
+        (fresh_loss > 0).astype(int), np.column_stack([fresh_confidence, 1 - fresh_confidence])
+    )
     categories = pd.Categorical.from_codes(y_true, ["no", "yes"])
     return {
         "np.sort": lambda: np.sort(confidence),
@@ -156,6 +174,8 @@ def list_acts(n, rng):
             outcomes, objective="coverage", target=0.8, on_infeasible="abstain"
         ),
         "a refusal, at most 20,000 rows": lambda: refuse(few, 0.003),
+        "a refusal of at most 20,000 rows, in words": lambda: refuse_in_words(few, 0.003),
+        "a check of 1,000 rows": lambda: check_policy(selection.policy, fresh),
         "six fits to a tenth of the rows": lambda: [
             LogisticRegression().fit(X, y) for _ in range(6)
         ],
@@ -173,6 +193,13 @@ def list_acts(n, rng):
         ),
         "a risk for each of a thousand subgroups": lambda: select_threshold(
             outcomes, objective="risk", target=0.09, subgroups=sites, on_infeasible="abstain"
+        ),
+        "a coverage for each of ten thousand subgroups": lambda: select_threshold(
+            outcomes,
+            objective="coverage",
+            target=0.8,
+            subgroups=users,
+            on_infeasible="abstain",
         ),
         "a plain mask": lambda: mask_plainly(y_true, y_proba),
         "coverage_score(y_true, y_proba)": lambda: coverage_score(y_true, y_proba, threshold=0.8),
@@ -213,6 +240,7 @@ def measure_peak(act):
 
 
 def make_table(n, rng):
+    keep_memory()
     acts = list_acts(n, rng)
     rounds = 30 if n <= 10_000 else 7 if n <= 1_000_000 else 4
     with tqdm(total=(rounds + 1) * len(acts), desc=f"{n:,} rows", leave=False) as bar:
