@@ -5,6 +5,8 @@
 
 import nox
 
+nox.needs_version = ">=2025.2"
+
 PROJECT = nox.project.load_toml("pyproject.toml")
 PYTHONS = nox.project.python_versions(PROJECT)
 

@@ -30,6 +30,20 @@ def test_the_version_is_said_once_and_repeated_correctly():
     assert re.search(r"(?m)^version: (.+)$", read("CITATION.cff"))[1] == skselect.__version__
 
 
+def test_a_released_version_has_the_same_day_everywhere():
+    day = re.search(r"(?m)^## \[.+?\][^\d\n]*(\d{4}-\d\d-\d\d)?", read("CHANGELOG.md"))[1]
+    cited = re.search(r"(?m)^date-released: \"?([\d-]+)", read("CITATION.cff"))
+    assert (cited and cited[1]) == day
+
+
+def test_groups_of_dependencies_are_the_extras_of_the_same_name():
+    groups = PROJECT["dependency-groups"]
+    assert groups == {name: [f"skselect[{name}]"] for name in groups}
+    assert (
+        {"test", "docs", "dev"} <= set(groups) <= set(PROJECT["project"]["optional-dependencies"])
+    )
+
+
 def test_nothing_is_added_up_over_rows_by_blas():
     # Its digits depend on the number of cores, and its threads wait for each other.
     found = {}
@@ -43,8 +57,8 @@ def test_nothing_is_added_up_over_rows_by_blas():
 
 
 def test_hooks_before_a_commit_are_the_checks_of_ci():
-    tools = re.findall(r"(?m)^\.venv/bin/(?:ruff|lint-imports|mypy).*$", read(".ci/run"))
-    assert len(tools) >= 4
+    tools = re.findall(r"(?m)^\.venv/bin/(?:ruff|codespell|lint-imports|mypy).*$", read(".ci/run"))
+    assert len(tools) >= 5
     assert re.findall(r"(?m)^ +entry: (.+)$", read(".pre-commit-config.yaml")) == tools
 
 
@@ -55,6 +69,9 @@ def test_the_workflow_runs_the_script_and_each_python():
     listed = [one.rpartition(" ")[2] for one in PROJECT["project"]["classifiers"] if "3." in one]
     sessions = re.findall(r"session: ([\w.-]+), python: \"([\d.]+)\"", text)
     assert sessions == [*((f"newest-{one}", one) for one in listed), ("oldest", listed[0])]
+    release = read(".github/workflows/release.yml")
+    assert "id-token: write" in release  # no password
+    assert "__version__" in release  # the tag is the version
     for name, _ in sessions:
         assert f"def {name.partition('-')[0]}(" in read("noxfile.py")
 

@@ -119,7 +119,8 @@ def test_refusal_is_shown_and_nothing_is_accepted(table, show):
 @pytest.mark.parametrize(("change", "given", "named"), [
     (None, {"data": Path("none.csv"), "label": "x"}, "--data"),
     (None, {"label": "answer"}, "--label"), (None, {"out": Path(__file__)}, "--out"),
-    ({}, {"label": None}, "--label"), ({}, {"label": "anwser"}, "'answer'"),
+    ({}, {"label": None}, "--label"),
+    ({}, {"label": "anwser"}, "'answer'"),  # codespell:ignore anwser
     ({}, {"target": 5}, "target"), ({}, {"delta": 0}, "delta"),
     ({"answer": "yes"}, {}, "one class only"),
     ({"answer": np.linspace(0, 1, 1200)}, {}, "a class has a single row, such as '0.0'"),

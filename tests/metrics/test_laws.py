@@ -550,12 +550,17 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
             with pytest.raises(TypeError, match=blamed + r"\. Did you mean 'sample_weight'\?$"):
                 door(Y, P, smaple_weight=[1, 1])
     with pytest.raises(TypeError, match=r"argument 'treshold'\. Did you mean 'threshold'\?"):
-        sk.metrics.cwsa_plus_score(Y, P, treshold=0.5)
+        sk.metrics.cwsa_plus_score(Y, P, treshold=0.5)  # codespell:ignore treshold
     with pytest.raises(TypeError, match=r"^cw_f1_score\(\) got .* argument 'loss'\.$"):
         sk.metrics.cw_f1_score(Y, P, loss="zero_one")
     predictions = sk.Predictions.from_proba(Y, P)
     with pytest.raises(TypeError, match=r"^compare_models\(\) got"):  # not passed over
-        sk.inference.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
+        sk.inference.compare_models(
+            None,
+            {"a": predictions, "b": predictions},
+            "aurc",
+            basline="a",  # codespell:ignore basline
+        )
     of_metrics = r"^{}\(\) got .* stand in {}=, such as"
     for function in (sk.evaluate, sk.inference.metrics_by_group):
         place = of_metrics.format(function.__name__, "metrics")
