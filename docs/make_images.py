@@ -68,7 +68,7 @@ def draw_scheme():
 def draw_cases():
     """Draw five new digits with the confidence of the README's model, and what it does."""
     X, X_new, y, y_new = train_test_split(*load_digits(return_X_y=True), random_state=0)
-    model = SelectiveClassifier(XGBClassifier(), calibration="platt")
+    model = SelectiveClassifier(XGBClassifier(), calibration="auto")
     tuner = ThresholdTuner(model, "risk", target=0.02, random_state=0).fit(X, y)
     rows = [51, 53, 54, 170, 56]
     decided = tuner.decide(X_new[rows])
