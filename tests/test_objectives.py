@@ -576,6 +576,32 @@ def _count(loss, confidence, weight=None, reviewer=None):
 P, GAPS = [("p", "yes")], [("p", None)]
 HUNDRED = np.linspace(0, 1, 100)
 ONE_CLASS = {0: sk.Risk(0.1), 1: sk.Risk(0.1, given_class=1)}
+
+
+@pytest.mark.parametrize(("objective", "sentence"), [
+    (sk.Risk(0.05), "at least 59 such rows, and this one cannot say whether any number would do."),
+    (sk.GeneralizedRisk(0.05), "59 such rows, a plan, not a promise (this one proves 95 % at best)."
+                               " Now: use fresh rows (asking this one again, or with more, breaks"),
+    (sk.Risk(0.05, method="mean"), "about 19 such rows, a plan, not a promise (this one proves"),
+    (sk.Risk(0.05, method="empirical"), "of the answers are wrong, on this one row.\nThe smallest "
+                                        "risk of any accepted set of this row is 1."),
+    (sk.Risk(0.05, max_analyses=2), "this one cannot say"),
+])  # fmt: skip
+def test_a_refusal_on_one_row_speaks_of_one_row(objective, sentence):
+    wrong = sk.Outcomes([1.0], [0.9])
+    with pytest.raises(sk.InfeasibleTargetError) as refused:
+        sk.select_threshold(wrong, objective=objective)
+    text = str(refused.value)
+    assert sentence in text
+    assert not re.search(r"\b[Tt]hese\b|\b1 [a-z]+s\b", text)
+
+
+def test_one_row_that_is_right_cannot_say_whether_more_would_do():
+    with pytest.raises(sk.InfeasibleTargetError) as refused:
+        sk.select_threshold(sk.Outcomes([0.0], [0.9]), objective=sk.Risk(0.4, delta=0.1))
+    assert "at best). This row cannot say whether more would do." in str(refused.value)
+
+
 REFUSED = [
     ("reviewer", _ask()),
     ("reviewer", _ask(reviewer="x")),

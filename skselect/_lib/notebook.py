@@ -53,8 +53,17 @@ def unwrap(text: str) -> str:
 
 def count(n: float, noun: str) -> str:
     """Return a number with its noun: 1 row, 1,200 rows."""
-    ending = "" if n == 1 else "s"
-    return f"{n:,} {noun}{ending}"
+    return f"{n:,} {noun_of(n, noun)}"
+
+
+def noun_of(n: float, noun: str) -> str:
+    """Return a noun as it stands beside a number: row, rows."""
+    return noun if n == 1 else f"{noun}s"
+
+
+def these(n: int, noun: str) -> str:
+    """Return all of so many things: this one row, these 1,200 rows."""
+    return f"this one {noun}" if n == 1 else f"these {n:,} {noun}s"
 
 
 def percent(share: float, *, up: bool | None = None) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from skselect import objectives
 from skselect._lib.checks.options import check_count, check_delta
+from skselect._lib.notebook import count
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.check import GuaranteeCheck, check_guarantees
@@ -285,7 +286,7 @@ def _tell_own(policy: AbstentionPolicy, sample: Sample, subgroups: Any, delta: f
         )
     n_more = len(texts) - _MANY
     if n_more > 0:
-        texts = [*texts[:_MANY], f"The same is true of {n_more} more subgroups."]
+        texts = [*texts[:_MANY], f"The same is true of {count(n_more, 'more subgroup')}."]
     return "\n".join(texts)
 
 

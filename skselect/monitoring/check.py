@@ -13,7 +13,15 @@ import numpy as np
 from skselect import objectives
 from skselect._lib.arrays import FloatArray
 from skselect._lib.files import replace_nan
-from skselect._lib.notebook import VERDICTS, percent, rounded, show_card, wrap
+from skselect._lib.notebook import (
+    VERDICTS,
+    count,
+    noun_of,
+    percent,
+    rounded,
+    show_card,
+    wrap,
+)
 from skselect.curve.curve import CountedRows, RiskCoverageCurve
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.decided import (
@@ -182,7 +190,7 @@ class GuaranteeCheck(Stated):
             return f"{value} ({n - n_rare:,} of {n:,})"
         if guarantee.about.is_error and self.deferred_error is None:
             return f"{value} ({n_rare:,} of {n:,})"
-        return f"{value} ({n:,} cases)"
+        return f"{value} ({count(n, 'case')})"
 
     @property
     def interval(self) -> str:
@@ -324,8 +332,8 @@ class PolicyCheck:
 
     def __repr__(self) -> str:
         return (
-            f"<PolicyCheck: {self.verdict}; {self.n_errors} errors in {self.n_accepted} accepted "
-            f"of {self.n} rows>"
+            f"<PolicyCheck: {self.verdict}; {self.n_errors} {noun_of(self.n_errors, 'error')} in "
+            f"{self.n_accepted} accepted of {self.n} {noun_of(self.n, 'row')}>"
         )
 
     def _repr_html_(self) -> str:
@@ -419,15 +427,19 @@ class PolicyCheck:
         if not is_one:  # what to do stands beside the verdict over all
             lines[0] += f" {advice}"
         if not brief:
-            coverage = percent(self.coverage)
-            lines.append(
-                f"The policy answers {coverage} of these {self.n:,} cases ({self.n_accepted:,})."
-            )
+            lines.append(self._tell_coverage())
         if is_one:
             lines.append(advice)
         if not brief:
             lines.append(self.trust)
         return lines
+
+    def _tell_coverage(self) -> str:
+        """Say how many of the rows the policy answers."""
+        if self.n == 1:
+            return f"The policy {'answers' if self.n_accepted else 'defers'} this one case."
+        share = percent(self.coverage)
+        return f"The policy answers {share} of these {self.n:,} cases ({self.n_accepted:,})."
 
     def _refuse(self) -> str:
         """Say that rows of `fit` cannot test what they have chosen."""
@@ -450,7 +462,8 @@ class PolicyCheck:
 
     def _tell_copies(self) -> str:
         """Say how many rows equal an earlier one, and what the verdict is without them."""
-        start = f"{self.copies:,} of these {self.n:,} rows equal an earlier one, label included"
+        equal = "equals" if self.copies == 1 else "equal"
+        start = f"{self.copies:,} of these {self.n:,} rows {equal} an earlier one, label included"
         differing = [check for check in self.guarantees if len(set(check.readings)) > 1]
         if not differing:
             return f"{start}: the verdict is the same with and without them."
@@ -490,12 +503,13 @@ class PolicyCheck:
             return "The policy answers none of these rows, so they test nothing."
         if self.n_more is None:
             return "No number of further rows like these would settle it."
-        does = "are enough to test it"
+        n_more = int(float(rounded(self.n_more, 2, up=True)))
+        does = "is enough to test it" if n_more == 1 else "are enough to test it"
         if self.verdict == "in_doubt":
             chance = f"{100 * POWER:.0f} %"
             does = f"would show a breach with probability {chance} if the rate stays the same"
-        noun = "answers" if objective.is_selective else "cases"
-        more = f"{float(rounded(self.n_more, 2, up=True)):,.0f} more labelled {noun}"
+        noun = "answer" if objective.is_selective else "case"
+        more = count(n_more, f"more labelled {noun}")
         return f"{review} About {more} {does}."
 
     def _when_again(self) -> str:

@@ -13,6 +13,7 @@ from pandas.api.types import infer_dtype, is_datetime64_any_dtype
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, as_array
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_number
+from skselect._lib.notebook import noun_of
 from skselect.exceptions import ArgumentError
 
 # Times --------------------------------------------------------------------------------------------
@@ -154,7 +155,9 @@ def _read_values(when: Any) -> tuple[FloatArray, str | None]:
     """Return times as numbers, and of which kind they are; None where there are none."""
     values = when
     if not (isinstance(when, pd.Series | pd.Index) and is_datetime64_any_dtype(when.dtype)):
-        values = as_array(when, "when").ravel()
+        # A text is one date, of all cases.
+        dates = [when] if isinstance(when, str) else when
+        values = as_array(dates, "when").ravel()
     if values.size == 0:
         return np.empty(0), None
     kind = _INFERRED[infer_dtype(values)]
@@ -286,7 +289,8 @@ def read_audits(
     drawn = as_array(audited, "audited")
     if (drawn.size and drawn.dtype.kind != "b") or drawn.shape != (n,):
         raise ValueError(
-            f"audited must hold True or False for each of the {n} cases, got {shown(audited)}."
+            f"audited must hold True or False for each of the {n} {noun_of(n, 'case')}, got "
+            f"{shown(audited)}."
         )
     if audit_proba is None:
         audit_proba = smallest

@@ -20,6 +20,7 @@ from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._lib.checks import rows as row_checks, shown, warn_user
 from skselect._lib.checks.options import check_choice, check_delta, check_number
 from skselect._lib.files import digest_json, give_text, read_json, replace_nan, restore_stored
+from skselect._lib.notebook import noun_of
 from skselect.monitoring import evidence, history, log
 from skselect.monitoring.decided import check_is_policy
 from skselect.monitoring.status import GuaranteeStatus, MonitorStatus
@@ -761,8 +762,9 @@ class SelectiveRiskMonitor:
     def __repr__(self) -> str:
         status = self.status_
         return (
-            f"<SelectiveRiskMonitor: {status.risk}, {status.n_known} cases of known outcome, "
-            f"{status.n_waiting} wait>"
+            f"<SelectiveRiskMonitor: {status.risk}, {status.n_known} "
+            f"{noun_of(status.n_known, 'case')} of known outcome, "
+            f"{status.n_waiting} {'waits' if status.n_waiting == 1 else 'wait'}>"
         )
 
     def _repr_html_(self) -> str:

@@ -257,8 +257,8 @@ class MonitorStatus(NotebookText):
 
     def _answer(self, instead: str) -> str:
         if self.is_stuck and not instead:
-            have = "overdue case has" if self.n_overdue == 1 else "overdue cases have"
-            instead = f"CANNOT GO ON: {self.n_overdue:,} {have} no label."
+            have = "has" if self.n_overdue == 1 else "have"
+            instead = f"CANNOT GO ON: {count(self.n_overdue, 'overdue case')} {have} no label."
         verdict = "" if instead else self.worst.verdict
         life = self._life(verdict)
         n = len(self.guarantees)
@@ -333,32 +333,46 @@ class MonitorStatus(NotebookText):
         lines = []
         if self.n_waiting:
             since = self.waiting_since
-            lines.append(
-                f"{self.n_waiting:,} answered cases are waiting, the oldest since {since}."
-            )
+            cases = count(self.n_waiting, "answered case")
+            if self.n_waiting == 1:
+                lines.append(f"{cases} is waiting, since {since}.")
+            else:
+                lines.append(f"{cases} are waiting, the oldest since {since}.")
         if self.n_blocked:
+            wait = "has a label, but waits" if self.n_blocked == 1 else "have a label, but wait"
             lines.append(
-                f"{self.n_blocked:,} of them have a label, but wait behind case "
-                f"{self.blocked_by!r}, which has none."
+                f"{self.n_blocked:,} of them {wait} behind case {self.blocked_by!r}, which has "
+                "none."
             )
         if self.n_overdue:
             lines.append(self._overdue())
         if self.n_unlabelled:
-            lines.append(f"{self.n_unlabelled:,} cases count as correct because no label arrived.")
+            verb = "counts" if self.n_unlabelled == 1 else "count"
+            cases = count(self.n_unlabelled, "case")
+            lines.append(f"{cases} {verb} as correct because no label arrived.")
         if self.n_other:
-            lines.append(
-                f"{count(self.n_other, 'further label')} did not count: their cases do not wait, "
-                "such as deferred ones, or they have names that nobody decided."
+            why = (
+                "their cases do not wait, such as deferred ones, or they have names that nobody "
+                "decided"
             )
+            if self.n_other == 1:
+                why = "its case does not wait, or nobody decided a case of this name"
+            lines.append(f"{count(self.n_other, 'further label')} did not count: {why}.")
         return " ".join(lines)
 
     def _overdue(self) -> str:
         names = ", ".join(map(repr, self.overdue))
-        then = "they count as correct as soon as labels are complete up to now."
+        cases = f"{count(self.n_overdue, 'case')}, such as {names}"
+        they_count = "they count"
+        earliest = "the first of them"
+        if self.n_overdue == 1:
+            cases = f"1 case, {names}"
+            they_count = "it counts"
+            earliest = "it"
+        then = f"{they_count} as correct as soon as labels are complete up to now."
         if self.unlabelled == "wait":
-            then = "nothing decided after the first of them counts until its label arrives."
-        cases = count(self.n_overdue, "case")
-        return f"Overdue without a label: {cases}, such as {names}: {then}"
+            then = f"nothing decided after {earliest} counts until its label arrives."
+        return f"Overdue without a label: {cases}: {then}"
 
     def _workload(self) -> str:
         if not self.n_decided:

@@ -261,12 +261,12 @@ class Guarantee(Objective):
 
     @property
     def counted(self) -> str:
-        """What such rows are: a coverage reads no label, and a selective risk only answers."""
+        """What such a row is: a coverage reads no label, and a selective risk only answers."""
         if self.is_least:
-            return "cases"
+            return "case"
         if self.is_selective:
-            return "labelled answers"
-        return "labelled cases"
+            return "labelled answer"
+        return "labelled case"
 
     def weakest(self, counts: Iterable[Counts]) -> float:
         """Return the largest bound of what must be small, over the readings of the rows."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skselect._lib.arrays import reaches
-from skselect._lib.notebook import rounded
+from skselect._lib.notebook import count, rounded, these
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import BestSet, Refusal
@@ -42,7 +42,7 @@ def explain(guarantee: Guarantee, curve: RiskCoverageCurve, notes: Sequence[str]
     sentences = [
         f"REFUSED: {guarantee.describe()}.",
         _tell_best(guarantee, curve, best),
-        _tell_least(guarantee, least, coverage),
+        _tell_least(guarantee, curve, least, coverage),
         _tell_plan(guarantee, curve, plan),
         *notes,
     ]
@@ -81,16 +81,17 @@ def name_rows(guarantee: Guarantee, curve: RiskCoverageCurve) -> str:
     """Say which rows these are, and that others were given with them."""
     n = curve.n_rows
     if guarantee.share < 1.0:
-        return f"these {n:,} certifying rows ({guarantee.in_all(n):,} in all)"
-    if n == 1:
-        return "this one row"
-    return f"these {n:,} rows"
+        return f"{these(n, 'certifying row')} ({guarantee.in_all(n):,} in all)"
+    return these(n, "row")
 
 
-def _tell_least(guarantee: Guarantee, least: float | None, coverage: float | None) -> str:
+def _tell_least(
+    guarantee: Guarantee, curve: RiskCoverageCurve, least: float | None, coverage: float | None
+) -> str:
     """Say which target these rows would have met, and how to promise it."""
     if least is None or coverage is None:
-        return "No target up to 50 % would have been met by these rows."
+        which = "this row" if curve.n_rows == 1 else "these rows"
+        return f"No target up to 50 % would have been met by {which}."
     return (
         f"A target of {rounded_target(guarantee, least)} would have been met "
         f"({100.0 * coverage:.0f} % answered). To promise it, name it and use fresh rows."
@@ -109,21 +110,27 @@ def _tell_plan(guarantee: Guarantee, curve: RiskCoverageCurve, plan: advice.Rows
     target = guarantee.amount(guarantee.target)
     if plan.low is None:
         return _tell_that_no_rows_help(guarantee, curve, target)
-    needed = f"at least {plan.low:,} such rows"
+    needed = f"at least {count(plan.low, 'such row')}"
     if plan.high is not None:
         needed = f"about {plan.low:,} to {plan.high:,} such rows"
         if plan.low == plan.high:
-            needed = f"about {plan.low:,} such rows"
+            needed = f"about {count(plan.low, 'such row')}"
     in_all = _name_all(guarantee, plan)
     provable = clopper_pearson_upper(0, curve.n_rows, guarantee.level)
     at_best = rounded_target(guarantee, guarantee.bound(provable))
-    sentence = (
-        f"{target} needs {needed}{in_all}, a plan, not a promise (these {curve.n_rows:,} prove "
-        f"{at_best} at best)."
+    proof = f"these {curve.n_rows:,} prove"
+    unsure = " These rows cannot say whether more would do."
+    now = advise(guarantee, curve)
+    if curve.n_rows == 1:
+        proof = "this one proves"
+        unsure = " This row cannot say whether more would do."
+        now = advise(guarantee, curve, "this one")
+    if plan.high is not None:
+        unsure = ""
+    return (
+        f"{target} needs {needed}{in_all}, a plan, not a promise ({proof} {at_best} at best)."
+        f"{unsure} Now: {now}."
     )
-    if plan.high is None:
-        sentence += " These rows cannot say whether more would do."
-    return f"{sentence} Now: {advise(guarantee, curve)}."
 
 
 def _name_all(guarantee: Guarantee, plan: advice.RowsNeeded) -> str:
@@ -141,10 +148,11 @@ def _tell_that_no_rows_help(guarantee: Guarantee, curve: RiskCoverageCurve, targ
     smallest = guarantee.least_risk_bound(curve)
     if smallest <= guarantee.scaled_target:
         least = advice.RowsNeeded(guarantee.rows_needed(), None)
+        needed = f"{count(guarantee.rows_needed(), 'such row')}{_name_all(guarantee, least)}"
+        which = "this one" if curve.n_rows == 1 else f"these {curve.n_rows:,}"
         return (
-            f"{target} needs at least {least.low:,} such rows{_name_all(guarantee, least)}, and "
-            f"these {curve.n_rows:,} cannot say whether any number would do. Now: improve the "
-            "model or its confidence, or name a larger target."
+            f"{target} needs at least {needed}, and {which} cannot say whether any number would "
+            "do. Now: improve the model or its confidence, or name a larger target."
         )
     bound = rounded_target(guarantee, guarantee.bound(smallest))
     most = advice.most_answered(
@@ -161,14 +169,14 @@ def _tell_that_no_rows_help(guarantee: Guarantee, curve: RiskCoverageCurve, targ
     )
 
 
-def advise(guarantee: Guarantee, curve: RiskCoverageCurve) -> str:
-    """Say what to do now."""
+def advise(guarantee: Guarantee, curve: RiskCoverageCurve, rows: str = "these") -> str:
+    """Say what to do now; `rows` is a word for those that were asked."""
     if guarantee.max_analyses > 1:
         return (
             f"add rows for the next of the {guarantee.max_analyses} planned analyses (one beyond "
             "the plan breaks the guarantee)"
         )
-    fresh = "use fresh rows (asking these again, or with more, breaks the guarantee)"
+    fresh = f"use fresh rows (asking {rows} again, or with more, breaks the guarantee)"
     if guarantee.n_sharing > 1:
         return f"{fresh}, and ask for fewer guarantees: {guarantee.n_sharing} share delta here"
     n_certifying = math.floor(MOST_HELD_OUT * guarantee.in_all(curve.n_rows))
@@ -184,9 +192,10 @@ def explain_estimate(guarantee: Guarantee, curve: RiskCoverageCurve) -> Refusal:
     best = int(np.argmin(np.where(allowed, observed, np.inf)))
     least = guarantee.about.unit * float(observed[best])
     statement = guarantee.describe()
+    which = "this row" if curve.n_rows == 1 else "these rows"
     text = (
-        f"REFUSED: {statement}, on these {curve.n_rows:,} rows.\n"
-        f"The smallest risk of any accepted set of these rows is {least:.4g}."
+        f"REFUSED: {statement}, on {these(curve.n_rows, 'row')}.\n"
+        f"The smallest risk of any accepted set of {which} is {least:.4g}."
     )
     return Refusal(
         text=text,

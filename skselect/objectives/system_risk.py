@@ -12,7 +12,7 @@ import numpy as np
 from skselect._lib.arrays import draw_rows
 from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_count, check_number
-from skselect._lib.notebook import percent
+from skselect._lib.notebook import count, percent
 from skselect.bounds._pointwise import clopper_pearson_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, Refusal
@@ -148,7 +148,8 @@ class SystemRisk(Guarantee):
             n_errors = check_count("overall_error: errors", error[0], 0)
             n_rows = check_count("overall_error: rows", error[1], max(n_errors, 1))
             bound = float(clopper_pearson_upper(n_errors, n_rows, self.delta / 2))
-            assumption = f"the reviewer's {n_rows:,} cases were drawn from all cases at random"
+            were = "case was" if n_rows == 1 else "cases were"
+            assumption = f"the reviewer's {n_rows:,} {were} drawn from all cases at random"
             return Reviewing(bound, share=0.5, assumes=(assumption,))
         bound = check_number("overall_error", error, 0.0, 1.0, closed="left")
         share = percent(bound, up=True)
@@ -299,14 +300,15 @@ class SystemRisk(Guarantee):
         """Say how often machine and reviewer are wrong where the threshold shares the cases."""
         loss, reviewer_loss, _ = outcomes.reviewed
         deferred = ~(outcomes.confidence >= threshold)  # NaN is deferred
-        n_deferred = np.count_nonzero(deferred)
+        n_deferred = int(np.count_nonzero(deferred))
         n_missed = int(reviewer_loss[deferred].sum())
         n_wrong = n_missed + int(loss[~deferred].sum())
         rate = self.reviewing.rate
         coins = "" if rate is None else f" (drawn by chance, at {percent(rate)})"
         n = len(outcomes)
+        deferred_cases = count(n_deferred, "deferred case")
         return (
-            f"The reviewer is wrong in {n_missed:,} of the {n_deferred:,} deferred cases{coins}, "
+            f"The reviewer is wrong in {n_missed:,} of the {deferred_cases}{coins}, "
             f"so together {n_wrong:,} of {n:,} are wrong ({percent(n_wrong / n)})."
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from skselect._lib.arrays import BoolArray
 from skselect._lib.checks.options import check_choice
 from skselect._lib.coins import Coins
-from skselect._lib.notebook import percent
+from skselect._lib.notebook import count, percent
 from skselect.policy.seen_rows import Overlap
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
@@ -143,7 +143,8 @@ def mixed_rows(share: float, rows: str, bound: str) -> Caveat:
 
 def others_trained(n: int, *, vouched: bool) -> Caveat:
     """Return the caveat about rows that trained the classifier and cannot be told from others."""
-    doubt = f"about {n:,} more of these rows equal training rows than chance explains"
+    equal = "equals a training row" if n == 1 else "equal training rows"
+    doubt = f"about {n:,} more of these rows {equal} than chance explains"
     doubt += ", and it cannot be told which"
     if vouched:
         return Caveat(f"{doubt}, overruled by assume='fresh'", FRESH, strikes=False)
@@ -154,7 +155,9 @@ def copied_here(copies: BoolArray | None, included: str = "label included") -> t
     """Return the caveat about rows of which some are copies of others; None: nothing can tell."""
     if copies is None or not np.any(copies):
         return (UNSOUGHT,) if copies is None else ()
-    doubt = f"{np.sum(copies):,} of these {len(copies):,} rows equal an earlier one, {included}"
+    n_copies = np.sum(copies)
+    equal = "equals" if n_copies == 1 else "equal"
+    doubt = f"{n_copies:,} of these {len(copies):,} rows {equal} an earlier one, {included}"
     return (Caveat(f"{doubt}; {MUST_PASS}", strikes=False, assumes=ALL_COPIES),)
 
 
@@ -176,7 +179,7 @@ def in_order(subjects: str, level: float, advice: str, *, vouched: bool) -> Cave
 
 def equal_classes(n: int) -> Caveat:
     """Return the caveat about classes of which each has exactly `n` rows."""
-    reason = f"all classes have {n:,} rows; if they were balanced by hand (SMOTE, over- or "
+    reason = f"all classes have {count(n, 'row')}; if they were balanced by hand (SMOTE, over- or "
     reason += "undersampling), the certificate is about cases that are balanced in the same way"
     return Caveat(reason, strikes=False)
 

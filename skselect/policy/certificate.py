@@ -19,7 +19,16 @@ import numpy as np
 from skselect import objectives
 from skselect._lib.arrays import ROUNDING, FloatArray, lexsort
 from skselect._lib.checks.options import check_choice, check_count, check_number
-from skselect._lib.notebook import LONGEST_LINE, NotebookText, percent, rounded, show_card, unwrap
+from skselect._lib.notebook import (
+    LONGEST_LINE,
+    NotebookText,
+    count,
+    noun_of,
+    percent,
+    rounded,
+    show_card,
+    unwrap,
+)
 from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.caveats import (
@@ -321,8 +330,9 @@ class Certificate(Stated, NotebookText):
     @property
     def since(self) -> str:
         """When it was certified, and by how many rows; "" if it is not."""
-        made = [self.created[:10], f"{self.n:,} rows"]
-        return ", ".join(filter(None, made)) if self.is_certified else ""
+        if not self.is_certified:
+            return ""
+        return ", ".join(filter(None, [self.created[:10], count(self.n, "row")]))
 
     def tell_life(self, n_sharing: int) -> str:
         """Return what is guaranteed since when, and how many labelled rows are enough to test it.
@@ -331,9 +341,9 @@ class Certificate(Stated, NotebookText):
         """
         guarantee = self.as_objective
         doubt = max(objectives.DOUBT / n_sharing, self.delta)
-        n_rows = float(rounded(guarantee.rows_to_review(doubt), 2, up=True))
+        n_rows = int(float(rounded(guarantee.rows_to_review(doubt), 2, up=True)))
         life = guarantee.tell_life(self.since)
-        return f"{life} Next review: after about {n_rows:,.0f} {guarantee.counted}."
+        return f"{life} Next review: after about {count(n_rows, guarantee.counted)}."
 
     @property
     def can_fail(self) -> bool:
@@ -374,13 +384,14 @@ class Certificate(Stated, NotebookText):
     def __repr__(self) -> str:
         each = [self, *self.also]
         guarantees = " and ".join(f"{x.objective} {x.target:g} {x.cases}".rstrip() for x in each)
+        rows = f"{self.n} {noun_of(self.n, 'row')}"
         text = (
             f"<Certificate: {self.verdict}, {guarantees}, "
-            f"delta {self.delta:g}, threshold {self.threshold:.6g}, {self.n} rows>"
+            f"delta {self.delta:g}, threshold {self.threshold:.6g}, {rows}>"
         )
         if len(text) <= LONGEST_LINE:
             return text
-        return f"<Certificate: {self.verdict}, {len(each)} guarantees, {self.n} rows>"
+        return f"<Certificate: {self.verdict}, {len(each)} guarantees, {rows}>"
 
     def __str__(self) -> str:
         return write_lines(self)

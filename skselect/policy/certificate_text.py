@@ -8,7 +8,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING
 
 from skselect import objectives
-from skselect._lib.notebook import percent, rounded, wrap
+from skselect._lib.notebook import count, percent, rounded, wrap
 from skselect.policy import caveats as words
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ _VOUCHED = {
     words.UNCHANGED: "",
     words.STARTS: "",
     words.FIXED: "",
+}
+_VOUCHED_OF_ONE = _VOUCHED | {
+    words.INDEPENDENT: "this case was drawn at random",
+    words.FRESH: "it neither trained nor chose the model",
+    words.FIRST_ANALYSIS: "no other target was tried on it",
 }
 
 
@@ -130,10 +135,11 @@ def _count_cases(certificate: Certificate) -> str:
     """Say what one guarantee counts, on its own rows."""
     which = f" {certificate.cases}" if certificate.cases else ""
     kept_out = " kept out of training" if "holds out" in certificate.provenance else ""
-    cases = "case" if certificate.n == 1 else "cases"
-    tested = f"Tested on {certificate.n:,} {cases}{which}{kept_out}"
+    tested = f"Tested on {count(certificate.n, 'case')}{which}{kept_out}"
     if words.POOL in certificate.assumptions:
         tested += f" ({certificate.provenance})"
+    if certificate.n_accepted == 0 and certificate.n == 1:
+        return f"{tested}: it is not answered, but left to a person."
     if certificate.n_accepted == 0:
         return f"{tested}: none is answered, all are left to a person."
     share = f"{100.0 * certificate.coverage:.0f}"
@@ -152,7 +158,8 @@ def _write_limits(certificate: Certificate) -> str:
     """Say what the promise does not cover, with the caveats that weaken it."""
     if certificate.guarantee == "none" or certificate.n_accepted == 0:
         return ""
-    limits = "It holds on average, while new cases are like these and the model stays the same."
+    which = "this one" if certificate.n == 1 else "these"
+    limits = f"It holds on average, while new cases are like {which} and the model stays the same."
     if not certificate.exact:
         return limits
     notes = [caveat for caveat in certificate.caveats if not caveat.endswith(words.MUST_PASS)]
@@ -163,10 +170,11 @@ def _write_limits(certificate: Certificate) -> str:
 
 def _write_trust(certificate: Certificate) -> str:
     """Say what the reader vouches for."""
-    vouched = [_VOUCHED.get(text, text) for text in certificate.assumptions]
+    in_short = _VOUCHED_OF_ONE if certificate.n == 1 else _VOUCHED
+    vouched = [in_short.get(text, text) for text in certificate.assumptions]
     if "holds out" in certificate.provenance:
         # The library kept these cases out of training by itself.
-        vouched = [text for text in vouched if text != _VOUCHED[words.FRESH]]
+        vouched = [text for text in vouched if text != in_short[words.FRESH]]
     vouched = [text for text in vouched if text]
     if not vouched:
         return ""
@@ -180,8 +188,8 @@ def _write_review(certificate: Certificate) -> str:
     """Say when to check it again, "" where nothing is certified."""
     if not certificate.is_certified:
         return ""
-    noun = certificate.as_objective.counted
-    return f"Check it again after about {certificate.rows_to_review():,} {noun}."
+    needed = count(certificate.rows_to_review(), certificate.as_objective.counted)
+    return f"Check it again after about {needed}."
 
 
 # Details -----------------------------------------------------------------------------------
@@ -189,7 +197,6 @@ def _write_review(certificate: Certificate) -> str:
 
 def _write_threshold(certificate: Certificate) -> str:
     """Say from which confidence on a case is answered."""
-    share = percent(certificate.coverage)
     if certificate.n_accepted == 0:
         return ""
     where = "at any confidence"
@@ -197,7 +204,10 @@ def _write_threshold(certificate: Certificate) -> str:
         where = f"at confidence {certificate.threshold:.6g} or higher"
     elif certificate.n_accepted < certificate.n:
         where = "with a threshold for each subgroup"
-    return f"The policy answers {share} of these cases, {where}."
+    cases = "this case"
+    if certificate.n > 1:
+        cases = f"{percent(certificate.coverage)} of these cases"
+    return f"The policy answers {cases}, {where}."
 
 
 def _write_method(certificate: Certificate) -> str:

@@ -252,9 +252,11 @@ def _list_too_small(by: str, too_small: list[_TooSmall], n_groups: int) -> str:
     more = ""
     if len(too_small) > _LISTED:
         more = f"and {len(too_small) - _LISTED:,} more\n"
+    fate = "have too few rows to be certified, so they leave their share"
+    if len(too_small) == 1:
+        fate = "has too few rows to be certified, so it leaves its share"
     return (
-        f"{by}: {len(too_small)} of {n_groups} subgroups have too few rows to be certified, so "
-        "they leave their share of delta to the others. You may merge small subgroups, because "
-        "their numbers of rows reveal no label.\n"
+        f"{by}: {len(too_small)} of {n_groups} subgroups {fate} of delta to the others. You may "
+        "merge small subgroups, because their numbers of rows reveal no label.\n"
         f"{table.to_string(index=False)}\n{more}"
     )

@@ -12,7 +12,7 @@ import pandas as pd
 from skselect._lib.arrays import BoolArray, FloatArray, IntArray
 from skselect._lib.checks.options import check_count, check_delta, check_number, check_seed
 from skselect._lib.checks.rows import refuse_weights
-from skselect._lib.notebook import NotebookText, percent, show_card, wrap
+from skselect._lib.notebook import NotebookText, noun_of, percent, show_card, wrap
 from skselect.bounds._pointwise import (
     clopper_pearson_upper,
     hoeffding_bentkus_upper,
@@ -242,7 +242,8 @@ class ThresholdSelection(_Selection):
             value = f" ({self.objective.name} {self.value:.4g})"
         text = (
             f"GUARANTEES NOTHING for new rows: threshold {self.threshold:.6g} by "
-            f"{self.objective.name}{value}; on the {self.curve.n_rows} rows that chose it, "
+            f"{self.objective.name}{value}; on the {self.curve.n_rows} "
+            f"{noun_of(self.curve.n_rows, 'row')} that chose it, "
             f"coverage {self.coverage:.4g} and risk {self.risk:.4g}."
         )
         if isinstance(self.objective, Best):

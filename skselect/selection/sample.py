@@ -197,9 +197,14 @@ class Sample(Origin):
         n_without = np.count_nonzero(has_weight) - n_members
         if n_without:
             later = "deferred" if self.groups.unseen == "abstain" else "refused"
+            have = "have"
+            they_choose = "They choose"
+            if n_without == 1:
+                have = "has"
+                they_choose = "It chooses"
             warn_user(
-                f"subgroups: {n_without} of {len(self)} rows have no {self.groups.name}. They "
-                f"choose no threshold, and such rows will be {later}."
+                f"subgroups: {n_without} of {len(self)} rows {have} no {self.groups.name}. "
+                f"{they_choose} no threshold, and such rows will be {later}."
             )
         return members
 

@@ -991,8 +991,17 @@ def test_ten_broken_guarantees_are_said_and_the_others_counted(policy, n_groups,
     ).notice.splitlines()
     assert [line.startswith(NOT_MET) for line in notice[:10]] == [True] * min(n_groups, 10)
     assert all(repr(site) in line for site, line in zip(sites, notice[:10], strict=False))
-    more = [f"The same is true of {others} more subgroups."] if others else []
+    noun = "subgroup" if others == 1 else "subgroups"
+    more = [f"The same is true of {others} more {noun}."] if others else []
     assert notice[10:] == more
+
+
+@pytest.mark.parametrize(("threshold", "verb"), [(0.0, "answers"), (1.5, "defers")])
+def test_a_check_of_one_case_speaks_of_one_case(threshold, verb):
+    policy = replace(EVERYTHING, threshold=threshold)
+    check = check_policy(policy, [1], [[0.1, 0.9]], target=0.05)
+    assert f"The policy {verb} this one case." in unwrap(str(check))
+    assert repr(check).endswith(f"0 errors in {check.n_accepted} accepted of 1 row>")
 
 
 # Rows that equal earlier ones ---------------------------------------------------------------------

@@ -223,12 +223,25 @@ def test_overdue_cases_are_named_where_no_label_means_nothing():
     text = unwrap(str(status))
     assert text.startswith("CANNOT GO ON: 1 overdue case has no label. Target: at most ")
     assert text.count("'a'") == 2  # what it waits behind, and what is overdue
-    assert "1 of them have a label, but wait behind case 'a', which has none." in text
-    assert "nothing decided after the first of them counts" in text
+    assert "1 of them has a label, but waits behind case 'a', which has none." in text
+    assert "Overdue without a label: 1 case, 'a': nothing decided after it counts until" in text
     trusting = watching(label_delay=10, unlabelled="correct").add_decisions(**cases)
     assert (trusting.status_.n_waiting, trusting.status_.n_overdue) == (3, 1)
     text = unwrap(str(trusting.status_))
-    assert "count as correct as soon as labels are complete" in text
+    assert "it counts as correct as soon as labels are complete" in text
+
+
+def test_one_case_is_spoken_of_as_one():
+    monitor = watching(label_delay=10, unlabelled="correct")
+    monitor.add_decisions([SURE], ids=["a"], when=0)
+    text = unwrap(str(monitor.add_labels(["b"], ["no"], when=1).status_))
+    assert "1 answered case is waiting, since 0." in text
+    assert "1 further label did not count: its case does not wait, or nobody decided a" in text
+    assert repr(monitor).endswith("0 cases of known outcome, 1 waits>")
+    monitor.add_decisions([SURE], ids=["b"], when=11)
+    assert "1 case, 'a': it counts as correct as soon as" in unwrap(str(monitor.status_))
+    monitor.add_labels(["b"], ["no"], when=12)
+    assert "1 case counts as correct because no label arrived." in unwrap(str(monitor.status_))
 
 
 @pytest.mark.parametrize("label", ["maybe", "NO", "no "])

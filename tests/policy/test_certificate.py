@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import beta, binom
 
-from skselect import Outcomes, Predictions, select_threshold
+from skselect import Outcomes, Predictions, Risk, select_threshold
 from skselect._lib.notebook import percent, rounded, unwrap
 from skselect.objectives import GUARANTEES
-from skselect.policy import Certificate
+from skselect.policy import Certificate, caveats
 from skselect.policy.certificate import percent_kept
 from skselect.policy.certificate_text import write_date
 from tests import brute
@@ -35,6 +35,34 @@ CERTIFICATE_OF_RISK = Certificate(
     exact=True, caveats=(), threshold=0.8, n=100, n_accepted=80, n_errors=0, coverage=0.8,
     risk=0.0, pointwise_bound=0.03, rows_needed=149,
 )  # fmt: skip
+
+
+def test_a_certificate_of_one_case_speaks_of_one_case():
+    right = Outcomes([0.0], [0.9])
+    certificate = select_threshold(right, objective=Risk(0.5, delta=0.5)).certificate
+    text = unwrap(str(certificate))
+    assert "while new cases are like this one and the model stays the same." in text
+    vouched = "this case was drawn at random, that it neither trained nor chose the model and that"
+    assert f"You vouch that {vouched} no other target was tried on it." in text
+    assert "The policy answers this case, at any confidence." in unwrap(certificate.details())
+    assert certificate.since.endswith(", 1 row")
+    assert repr(certificate).endswith(", 1 row>")
+    never = replace(certificate, objective="coverage", target=1.0)  # the first exception shows it
+    assert "Check it again after about 1 case." in unwrap(str(never))
+    with pytest.warns(UserWarning, match="REFUSED"):
+        refused = select_threshold(right, objective=Risk(0.05), on_infeasible="abstain")
+    assert "Tested on 1 case: it is not answered, but left to a person." in unwrap(str(refused))
+
+
+@pytest.mark.parametrize(("n", "earlier", "training"), [
+    (1, "equals an earlier one", "equals a training row"),
+    (2, "equal an earlier one", "equal training rows"),
+])  # fmt: skip
+def test_one_copy_equals_and_several_equal(n, earlier, training):
+    [copied] = caveats.copied_here(np.arange(3) < n)
+    assert copied.reason.startswith(f"{n} of these 3 rows {earlier}, ")
+    trained = caveats.others_trained(n, vouched=False)
+    assert trained.reason.startswith(f"about {n} more of these rows {training} than chance")
 
 
 def test_the_text_says_first_whether_it_is_certified_and_why_not(rng):
