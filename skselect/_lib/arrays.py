@@ -51,11 +51,12 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def refuse_name(values: Any, name: str) -> None:
-    """Refuse the name of a column in the place of its values."""
+    """Refuse a text, such as the name of a column, in the place of values."""
     if isinstance(values, str):
-        given = repr(values[:40])
+        text = repr(values[:40])
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"{name}={given} looks like the name of a column; pass its values, such as X[{given}]."
+            f"{name} must be values, not the text {text}; if it is the name of a column, pass "
+            f"X[{text}]."
         )
 
 

@@ -160,7 +160,8 @@ def _tell_that_no_rows_help(guarantee: Guarantee, curve: RiskCoverageCurve, targ
     )
     of_size = ""
     if guarantee.smallest_set > 0.0:
-        of_size = f" of at least {100.0 * guarantee.smallest_set:g} % of the cases"
+        size = f"{100.0 * guarantee.smallest_set:g} % of the cases"
+        of_size = f" of at least {size} (min_coverage={guarantee.smallest_set:g})"
     perfect = f"Even a perfect ranking could answer at most {rounded(100.0 * most, 2, up=True)} %"
     return (
         f"More rows will not help: every accepted set{of_size} has a risk above {bound} (level "

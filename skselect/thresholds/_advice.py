@@ -68,7 +68,7 @@ def best_set(curve: RiskCoverageCurve, delta: float, min_coverage: float) -> Acc
     >>> best.n_accepted, best.n_errors, round(best.bound, 3)
     (58, 0, 0.05)
     """
-    rows, errors = _largest_sets(curve, reaches(curve.coverage, min_coverage))
+    rows, errors = largest_sets(curve, reaches(curve.coverage, min_coverage))
     if len(rows) == 0:
         return None
     return find_best_set(rows, errors, delta)
@@ -81,9 +81,10 @@ def find_best_set(rows: IntArray, errors: FloatArray, delta: float) -> AcceptedS
     pessimistic_risk = (errors + spread + 4.0) / rows
     likeliest = int(np.argmin(pessimistic_risk))
     bound = float(pointwise.upper_from_counts(errors[likeliest], rows[likeliest], delta))
-    is_near = special.bdtr(errors, rows, bound) <= delta * (1.0 + 1e-6)
-    is_near[likeliest] = True
-    near = np.flatnonzero(is_near)
+    # Elsewhere so few errors have a chance of a half, or more.
+    rare = np.flatnonzero(errors < rows * bound)
+    chance = special.bdtr(errors[rare], rows[rare], bound)
+    near = np.union1d(rare[chance <= delta * (1.0 + 1e-6)], likeliest)
     bounds = pointwise.upper_from_counts(errors[near], rows[near], delta)
     best = near[np.argmin(bounds)]
     return AcceptedSet(int(rows[best]), int(errors[best]), float(np.min(bounds)))
@@ -126,7 +127,7 @@ def least_risk_bound(curve: RiskCoverageCurve, delta: float, min_coverage: float
     0.128
     """
     [too_few] = pointwise.critical_counts(np.array([curve.n_rows]), min_coverage, delta / 10.0)
-    rows, errors = _largest_sets(curve, curve.n_accepted > too_few)
+    rows, errors = largest_sets(curve, curve.n_accepted > too_few)
     level = 0.9 * delta
     spread = 2.0 * np.sqrt(errors)
     optimistic_risk = (errors - spread) / rows
@@ -138,7 +139,7 @@ def least_risk_bound(curve: RiskCoverageCurve, delta: float, min_coverage: float
     return float(np.min(bounds, initial=bound))
 
 
-def _largest_sets(curve: RiskCoverageCurve, allowed: BoolArray) -> tuple[IntArray, FloatArray]:
+def largest_sets(curve: RiskCoverageCurve, allowed: BoolArray) -> tuple[IntArray, FloatArray]:
     """Return rows and errors of the allowed sets: of those with as many errors the largest."""
     errors = curve.accepted_loss
     next_has_more = errors[1:] > errors[:-1]

@@ -37,7 +37,7 @@ from skselect.bounds._pointwise import (
     upper_from_counts,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.thresholds._advice import best_set, find_best_set
+from skselect.thresholds._advice import find_best_set, largest_sets
 from skselect.thresholds._rules import Rule, band_risk, combined_risk, last_passed
 
 # Targets of three digits between two powers of ten.
@@ -100,7 +100,8 @@ def find_least_target(
         band = _Band(curve, delta, min_coverage)
         target = climb(passes, band.tell, band.find_lowest())
     else:
-        target = halve(passes, _guess(curve, min_coverage))
+        sets = largest_sets(curve, reaches(curve.coverage, min_coverage))
+        target = halve(passes, _guess(*sets))
     if target == 1.0:
         return LeastTarget(1.0, 1.0)
     n_blocks = last_passed(rule(curve, target, delta, min_coverage))
@@ -108,11 +109,9 @@ def find_least_target(
     return LeastTarget(target, coverage)
 
 
-def _guess(curve: RiskCoverageCurve, min_coverage: float) -> float:
-    """Return about the least target that a test of all sets at once meets."""
-    allowed = reaches(curve.coverage, min_coverage)
-    errors = curve.accepted_loss[allowed]
-    bounds = (errors + 3.0 * np.sqrt(errors) + 6.0) / curve.n_accepted[allowed]
+def _guess(rows: IntArray, errors: FloatArray) -> float:
+    """Return about the least target that a test of all accepted sets at once meets."""
+    bounds = (errors + 3.0 * np.sqrt(errors) + 6.0) / rows
     return float(np.min(bounds, initial=_LARGEST))
 
 
@@ -226,6 +225,7 @@ class _Band:
         self.curve = curve
         self.delta = delta
         self.min_coverage = min_coverage
+        self.sets = largest_sets(curve, reaches(curve.coverage, min_coverage))
         self.neighbour = 0.0
         self.begin = 0
         self.levels = (0.0, 0.0)
@@ -250,7 +250,7 @@ class _Band:
     def find_lowest(self) -> float:
         """Return a target below which the band meets none."""
         n = self.curve.n_rows
-        guess = _guess(self.curve, self.min_coverage)
+        guess = _guess(*self.sets)
         guess = self._find_bound(likely_level(n, guess, self.delta))
         # Where it is the least one, its own search goes on where this one ends.
         lowest = target_at(min(place_of(guess), _ONE - 1))
@@ -263,8 +263,10 @@ class _Band:
 
     def _find_bound(self, level: float) -> float:
         """Return the least bound of a set, if each is tested at a level, `delta` at most."""
-        best = best_set(self.curve, min(level, self.delta), self.min_coverage)
-        return 1.0 if best is None else best.bound
+        rows, errors = self.sets
+        if len(rows) == 0:
+            return 1.0
+        return find_best_set(rows, errors, min(level, self.delta)).bound
 
     def tell(self, target: float) -> bool:
         """Tell whether a target is met."""

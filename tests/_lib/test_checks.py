@@ -205,7 +205,9 @@ def test_the_name_of_a_column_in_the_place_of_its_values_is_named():
         ("groups", lambda x: sk.ThresholdTuner(GaussianNB()).fit(X, Y_MANY, groups=x)),
         ("sample_weight", lambda x: aurc_score(Y, P, sample_weight=x)),
     ]:  # fmt: skip
-        with pytest.raises(ValueError, match=rf"^{argument}='age' looks like the name of a column"):
+        with pytest.raises(
+            ValueError, match=rf"^{argument} must be values, not the text 'age'.*X\['age'\]"
+        ):
             ask("age")
 
 
