@@ -794,9 +794,9 @@ def test_tables_show_the_answers_of_the_reviewer():
 
 def test_a_refusal_that_more_rows_cannot_lift_names_the_size_of_the_sets():
     rng = np.random.default_rng(0)
-    outcomes = Outcomes(rng.random(3000) < 0.4, rng.random(3000))
-    with pytest.raises(InfeasibleTargetError) as refusal:
-        select_threshold(outcomes, objective=Risk(0.01))
+    outcomes = sk.Outcomes(rng.random(3000) < 0.4, rng.random(3000))
+    with pytest.raises(sk.InfeasibleTargetError) as refusal:
+        sk.select_threshold(outcomes, objective=sk.Risk(0.01))
     text = " ".join(str(refusal.value).split())
-    size = f"of at least 10 % of the cases (min_coverage={0.1:g})"
+    size = "of at least 10 % of the cases (min_coverage=0.1)"
     assert f"More rows will not help: every accepted set {size} has a risk above" in text
