@@ -16,11 +16,14 @@ from skselect.monitoring.log import KINDS, read_dates, show_time, span_of_time
 from skselect.policy.policy import AbstentionPolicy
 
 _DAY = 86400e6  # in microseconds
-# The usual gaps are those of so many days before the newest decision, but for the longest ones.
+# The usual gaps are those of so many days before the newest decision, and at least so many gaps,
+# but for the longest ones.
 _USUAL_DAYS = 90
+_LEAST_GAPS = 3
 _USUAL = 0.95
-# Without --max-age no gap of more days is waited for.
+# Without --max-age no gap of more days is waited for, or so many times the median gap.
 _MOST_DAYS = 14
+_MOST_GAPS = 1.5
 
 
 @dataclass(frozen=True)
@@ -144,16 +147,20 @@ def _refuse_future(rows: pd.DataFrame, span: Span) -> None:
 def usual_age(decided: FloatArray) -> float:
     """Return twice the longest usual gap between days with decisions, two weeks at most.
 
-    Usual gaps are those of the last 90 days, but for the longest twentieth, such as an outage.
+    Usual gaps are those of the last 90 days, and the last three, but for the longest twentieth,
+    such as an outage. Batches that are further apart may be half as late again as their median gap.
     """
     days = np.unique(decided // _DAY)
-    days = days[days >= days[-1] - _USUAL_DAYS]
+    n_usual = np.count_nonzero(days >= days[-1] - _USUAL_DAYS)
+    days = days[-max(n_usual, _LEAST_GAPS + 1) :]
     # A log of less than two weeks may not have shown its weekend.
     gap = 1.0 if days[-1] - days[0] >= 14 else 4.0
+    most = float(_MOST_DAYS)
     gaps = np.diff(days)
     if len(gaps):
         gap = max(gap, float(np.quantile(gaps, _USUAL, method="higher")))
-    return min(2.0 * gap, _MOST_DAYS) * _DAY
+        most = max(most, _MOST_GAPS * float(np.median(gaps)))
+    return min(2.0 * gap, most) * _DAY
 
 
 def tell_no_clock(span: Span, max_age: float | str | None) -> str:

@@ -598,8 +598,17 @@ def test_an_outage_makes_no_log_wait_longer():
     weekly = np.arange(0, 130, 7)
     assert not stale(weekly, weekly[-1] + 14)
     assert stale(weekly, weekly[-1] + 14.1)
-    monthly = np.arange(0, 400, 30)
-    assert stale(monthly, monthly[-1] + 14.1)  # such a log names its --max-age
+    # The weekly log waits no longer after an outage of seven weeks.
+    after_outage = [*range(0, 71, 7), *range(119, 150, 7)]
+    assert stale(after_outage, 147 + 14.1)
+
+
+@pytest.mark.parametrize("apart", [14, 30, 91, 365])
+def test_batches_far_apart_may_be_half_as_late_again(apart):
+    for n_batches in (2, 3, 12):
+        batches = np.arange(n_batches) * apart
+        assert not stale(batches, batches[-1] + 1.5 * apart)
+        assert stale(batches, batches[-1] + 1.5 * apart + 0.1)
 
 
 # Times --------------------------------------------------------------------------------------------
