@@ -43,6 +43,8 @@ _LARGEST_CELL = (1 << 31) - 1
 #: Lines of one cell that look like rows are rows: in so many columns, or in so many lines.
 _MANY_COLUMNS = 4
 _MANY_LINES = 4
+#: A number, which may end with a quote.
+_NUMBER = re.compile(r'\s*"?[-+]?\d*[.,]?\d+(e[-+]?\d+)?\s*%?"?\s*', re.IGNORECASE)
 #: The first line of a CSV file in which Excel reads what separates the cells.
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\r?\n', re.IGNORECASE)
 #: The first bytes of files that hold no table of text, and what they are.
@@ -311,11 +313,24 @@ def _check_quotes(text: str, where: str, separator: str) -> None:
 def _are_rows(lines: Sequence[str], separator: str, n_columns: int) -> bool:
     """Tell whether the lines that are read as one row have as many cells each as the header.
 
-    In a table of few columns, a text of two or three lines may have as many by chance.
+    In a table of few columns, a text of two or three lines may have as many by chance. They are
+    rows if each column holds numbers in all of them or in none, and one column does.
     """
-    if len(lines) < 2 or (n_columns < _MANY_COLUMNS and len(lines) < _MANY_LINES):
+    if len(lines) < 2:
         return False
-    return all(line.count(separator) == n_columns - 1 for line in lines)
+    rows = [line.split(separator) for line in lines]
+    if any(len(cells) != n_columns for cells in rows):
+        return False
+    if n_columns >= _MANY_COLUMNS or len(lines) >= _MANY_LINES:
+        return True
+    has_numbers = False
+    for column in zip(*rows, strict=True):
+        filled = [cell for cell in column if cell.strip()]
+        n_numbers = sum(_NUMBER.fullmatch(cell) is not None for cell in filled)
+        if 0 < n_numbers < len(filled):
+            return False
+        has_numbers |= n_numbers > 0
+    return has_numbers
 
 
 def _read_header(text: str, where: str, separator: str) -> list[str]:

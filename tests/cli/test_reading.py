@@ -129,6 +129,9 @@ def test_a_key_that_stands_twice(content, name, read):
     (r'1,.9,"he said \"hi\""', "the quotes of row 1 do not balance"),
     ('0,.9,a\n\n1,.9,"6 pipe\n2,.1,b\n3,.2,c\n4,.2,6"\n5,.1,x', "row 2 has a cell of 4 lines"),
     ('1,.9,"a,b\n"', None),
+    ('1,.9,"a\n2,.1,b"\n3,.2,c', "row 1 has a cell of 2 lines"),
+    ('0,.9,a\nx,.5,"5 in\ny,,b\nz,1e-2,6 in"\ny,.2,c', "row 2 has a cell of 3 lines"),
+    ('u,v,"w\nx,y,z"', None), ('1,.9,"two\n10,mostly,red"', None),
 ])  # fmt: skip
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_quotes_that_do_not_balance(row, message, separator, read):
@@ -138,6 +141,19 @@ def test_quotes_that_do_not_balance(row, message, separator, read):
         return
     with pytest.raises(ValueError, match=message):
         read(text, separator=separator)
+
+
+@pytest.mark.parametrize("text", [
+    'p,note\n.9,"a\n.2,b\n.8,c"\n.7,d\n', 'note,p\n"a,.9\nb,.2\nc",.8\nd,.7\n',
+    'note;p\n"a;0,9\nb;0,2"\nd;0,7\n', 'p\tnote\n87 %\t"a\n90 %\tb"\n',
+])  # fmt: skip
+def test_rows_that_a_quote_swallows_in_a_table_of_two_columns(text, read):
+    sign = next(sign for sign in ";\t," if sign in text)
+    with pytest.raises(
+        ValueError, match="row 1 has a cell of . lines, and each of them looks like a"
+    ):
+        read(text, separator=sign)
+    assert len(read(text.replace('"', ""), separator=sign).rows()) == text.count("\n") - 1
 
 
 def test_two_rows_between_two_inch_signs_are_not_one(read):
