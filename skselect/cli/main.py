@@ -374,7 +374,8 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--max-age", "the log is STALE if its newest decision is older, such as 2D "
                 "(default: twice the longest usual gap between days with decisions in the last 90 "
                 "days, at least 2 days, 8 as long as the log is shorter than two weeks, at most "
-                "14, or one and a half median gaps of batches that are further apart)", type=_number, metavar="AGE"),
+                "14, or one and a half median gaps of batches that are further apart)",
+                type=_number, metavar="AGE"),
         _option("--now", "the present time (default: that of the clock)", type=_number,
                 metavar="TIME"),
         _column("--id", "the column of the cases' names (default: id)"),
