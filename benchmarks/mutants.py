@@ -223,7 +223,7 @@ MUTANTS = [
     _mutant("cli/log_cases.py", "np.argsort(rows.order[labelled], kind=\"stable\")",
             "np.arange(len(labelled))", "cli/test_monitor.py"),
     _mutant("cli/runs.py", "elif self.is_cut:", "elif False:", "cli/test_monitor.py"),
-    _mutant("cli/freshness.py", "min(2.0 * gap, _MOST_DAYS)", "2.0 * gap", "cli/test_monitor.py"),
+    _mutant("cli/freshness.py", "min(2.0 * gap, most)", "2.0 * gap", "cli/test_monitor.py"),
     _mutant("policy/policy.py", "accepted=confidence >= threshold,",
             "accepted=confidence > threshold,", "policy/test_policy.py"),
     _mutant("policy/policy.py", "accepted=values >= threshold", "accepted=values > threshold",

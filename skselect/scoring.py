@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,14 +60,19 @@ def score_estimator(estimator: Any, X: Any, y_true: Any, sample_weight: Any = No
     labels = check_labels(y_true)
     abstainer, inner_X = find_abstainer(estimator, X)
     if abstainer is None:
-        proba = _predict_proba(estimator, X)
+        given = _predict_proba(estimator, X)
+        proba = spread_zeros(given)
         confidence = max_proba(proba)
         predictions = _compare(labels, proba, row_argmax(proba), estimator.classes_, sample_weight)
+        predictions = replace(predictions, _undecided=_find_zeros(given, proba))
         return score_rows(predictions, confidence=confidence, correctness=confidence)
     decisions = decide_rows(abstainer, inner_X)
     predictions = _compare(
         labels, decisions.y_proba, decisions.y_pred, abstainer.classes_, sample_weight
     )
+    undecided = np.isnan(decisions.confidence)
+    if undecided.any():
+        predictions = replace(predictions, _undecided=undecided)
     return score_rows(
         predictions,
         confidence=decisions.fill(decisions.confidence),
@@ -93,8 +99,14 @@ def _predict_proba(estimator: Any, X: Any) -> FloatArray:
             "confidence. Wrap it in SelectiveClassifier(..., calibration='temperature'), or choose "
             "a classifier with probabilities."
         )
-    proba = check_own_proba(estimator.predict_proba(X), X, estimator)
-    return spread_zeros(proba)
+    return check_own_proba(estimator.predict_proba(X), X, estimator)
+
+
+def _find_zeros(given: FloatArray, proba: FloatArray) -> BoolArray | None:
+    """Return which rows are zeros, once they are spread; None for none."""
+    if given is proba:
+        return None
+    return np.asarray(np.all(given == 0.0, axis=1))
 
 
 def _curve_at(rows: ScoredRows, threshold: float | None) -> tuple[RiskCoverageCurve, float]:
@@ -102,9 +114,10 @@ def _curve_at(rows: ScoredRows, threshold: float | None) -> tuple[RiskCoverageCu
     if threshold is None and rows.threshold is not None:
         threshold = rows.single_threshold
         if threshold is None:  # one per subgroup
-            shifted = relative_to(rows.outcomes, rows.threshold)
+            shifted = relative_to(rows.at_threshold.outcomes, rows.threshold)
             return RiskCoverageCurve.from_outcomes(shifted), DEFAULT_THRESHOLD
-    return rows.curve, DEFAULT_THRESHOLD if threshold is None else threshold
+    curve = rows.at_threshold.curve
+    return curve, DEFAULT_THRESHOLD if threshold is None else threshold
 
 
 # Scorers -------------------------------------------------------------------------------------

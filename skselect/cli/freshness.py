@@ -152,7 +152,8 @@ def usual_age(decided: FloatArray) -> float:
     """
     days = np.unique(decided // _DAY)
     n_usual = np.count_nonzero(days >= days[-1] - _USUAL_DAYS)
-    days = days[-max(n_usual, _LEAST_GAPS + 1) :]
+    n_days = max(int(n_usual), _LEAST_GAPS + 1)
+    days = days[-n_days:]
     # A log of less than two weeks may not have shown its weekend.
     gap = 1.0 if days[-1] - days[0] >= 14 else 4.0
     most = float(_MOST_DAYS)

@@ -115,7 +115,10 @@ class RiskCoverageCurve:
         refuse_unjudged(outcomes, "a curve")
         if np.isnan(outcomes.confidence.min()):
             undecided = np.isnan(outcomes.confidence)
-            curve = cls.from_outcomes(outcomes.take(~undecided))
+            if undecided.all():  # one entry, of no row
+                curve = cls(tie_blocks.blocks_from_counts(np.zeros(1), *np.zeros((2, 1), np.int64)))
+            else:
+                curve = cls.from_outcomes(outcomes.take(~undecided))
             n_undecided = int(np.count_nonzero(undecided & (outcomes.weight > 0)))
             weight_of_undecided = float(outcomes.weight[undecided].sum())
             return replace(curve, n_undecided=n_undecided, undecided_weight=weight_of_undecided)

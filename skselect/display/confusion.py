@@ -128,7 +128,7 @@ class SelectiveConfusionDisplay(Display):
         rows = score_estimator(estimator, X, y, sample_weight)
         accepted = None
         if rows.threshold is not None:
-            accepted = rows.outcomes.confidence >= rows.threshold
+            accepted = rows.at_threshold.outcomes.confidence >= rows.threshold
         return cls._draw_decisions(rows.predictions, accepted, **options)
 
     @classmethod

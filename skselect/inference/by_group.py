@@ -415,7 +415,7 @@ def metrics_by_class(
     """
     threshold = check_threshold(threshold)
     scored = _score(y_true, y_proba, confidence_level, **options)
-    accepted = accepted_rows(scored.outcomes, threshold)
+    accepted = accepted_rows(scored.at_threshold.outcomes, threshold)
     rates = rate_classes(scored.predictions, accepted, confidence_level)
     records = []
     for k, label in enumerate(scored.predictions.classes.tolist()):

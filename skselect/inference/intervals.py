@@ -152,6 +152,8 @@ class Resampler:
             return replace(self.rows.predictions, sample_weight=weight)
         if self.spec.needs == "outcomes":
             return Outcomes(self.loss, self.confidence, weight)
+        if np.isnan(self.confidence[-1:]).any():  # rows of zeros come last
+            return RiskCoverageCurve.from_outcomes(Outcomes(self.loss, self.confidence, weight))
         drawn = weight > 0
         return RiskCoverageCurve.from_sorted(
             self.loss[drawn], self.confidence[drawn], weight[drawn]
@@ -324,7 +326,7 @@ class Measured:
         if self.influence is not None:
             return self.influence.confident_error
         outcomes = self.rows.outcomes
-        right = np.flatnonzero(outcomes.loss < 1.0)
+        right = np.flatnonzero((outcomes.loss < 1.0) & ~np.isnan(outcomes.confidence))
         if len(right) == 0 or self.spec.needs == "predictions":
             return 0.0
         surest = right[np.argmax(outcomes.confidence[right])]

@@ -77,11 +77,14 @@ def compute(
         Other parameters of the kernel.
     """
     about_rows, of_kernel = _split(options)
-    form, _ = _read_kernel(kernel)
+    form, known = _read_kernel(kernel)
     if form == "predictions" and about_rows.get("confidence") is None:
         source: Any = Predictions.from_proba(y_true, y_proba, **about_rows)
     else:
-        source = getattr(score_proba(y_true, y_proba, **about_rows), form)
+        rows = score_proba(y_true, y_proba, **about_rows)
+        if "threshold" in known:
+            rows = rows.at_threshold
+        source = getattr(rows, form)
     if "threshold" in of_kernel:
         of_kernel["threshold"] = check(of_kernel["threshold"])
     return kernel(source, **of_kernel, **parameters)
@@ -293,7 +296,12 @@ class MetricSpec:
         return {name: re.sub(r"\s+", " ", text).strip("`") for name, text in fields}
 
     def choose_rows(self, rows: ScoredRows) -> ScoredRows:
-        """Return the rows with the confidence that it reads: their own, or that of being right."""
+        """Return the rows with the confidence that it reads: their own, or that of being right.
+
+        At a threshold rows of zeros have none.
+        """
+        if self.at_threshold:
+            return rows.at_threshold
         return rows.by_correctness if self.confidence == "probability" else rows
 
     def value(self, rows: ScoredRows, parameters: Mapping[str, Any]) -> float:

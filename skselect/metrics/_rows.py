@@ -20,7 +20,12 @@ from skselect._lib import arrays
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.influence import Lines, RankedInfluence, clustered_error
 from skselect.predictions.outcomes import Outcomes, claimed_confidence, compute_confidence
-from skselect.predictions.predictions import Predictions, read_all, refuse_unjudged
+from skselect.predictions.predictions import (
+    Predictions,
+    read_all,
+    refuse_unjudged,
+    undecided_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +44,9 @@ class ScoredRows:
         From which confidence on each row is accepted; None if no estimator abstains.
     chosen : index, default=...
         Which rows of `labelled_rows` these are; they are taken when they are asked for.
+    deferring : Outcomes, RiskCoverageCurve or None
+        The source for metrics at a threshold: rows of zeros, which every threshold defers, have no
+        confidence. None where there are none.
     """
 
     source: Outcomes | RiskCoverageCurve
@@ -46,6 +54,7 @@ class ScoredRows:
     correctness: arrays.ConfidenceSpec | None = None
     threshold: arrays.FloatArray | None = None
     chosen: Any = ...
+    deferring: Outcomes | RiskCoverageCurve | None = None
 
     @cached_property
     def predictions(self) -> Predictions:
@@ -78,6 +87,13 @@ class ScoredRows:
         outcomes = replace(self.outcomes, confidence=confidence)
         return ScoredRows(outcomes, replace(self.predictions, confidence=confidence))
 
+    @cached_property
+    def at_threshold(self) -> ScoredRows:
+        """The same rows; those of zeros are deferred at every threshold."""
+        if self.deferring is None:
+            return self
+        return replace(self, source=self.deferring, deferring=None)
+
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
@@ -94,7 +110,10 @@ class ScoredRows:
     def take(self, rows: Any) -> ScoredRows:
         """Return some of the rows, with their own confidence."""
         labelled_rows = None if self.labelled_rows is None else self.predictions
-        return ScoredRows(self.outcomes.take(rows), labelled_rows, chosen=rows)
+        deferring = None
+        if isinstance(self.deferring, Outcomes):
+            deferring = self.deferring.take(rows)
+        return ScoredRows(self.outcomes.take(rows), labelled_rows, chosen=rows, deferring=deferring)
 
 
 def score_rows(
@@ -106,7 +125,9 @@ def score_rows(
     threshold: arrays.FloatArray | None = None,
 ) -> ScoredRows:
     """Compute loss and confidence of each row; an estimator says `correctness` and `threshold`."""
+    names_none = None
     if isinstance(source, Predictions):
+        names_none = undecided_of(source)
         source = read_all(source, "A metric")
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     outcomes = read_all(outcomes, "A metric")
@@ -123,7 +144,16 @@ def score_rows(
         confidence_in_use = source.rule.default_confidence
     if probability is confidence_in_use:
         probability = None
-    return ScoredRows(outcomes, source, probability, threshold)
+    deferring = _defer(outcomes, names_none)
+    return ScoredRows(outcomes, source, probability, threshold, deferring=deferring)
+
+
+def _defer(outcomes: Outcomes, names_none: arrays.BoolArray | None) -> Outcomes | None:
+    """Return outcomes of which rows of zeros have no confidence; None where there are none."""
+    if names_none is None:
+        return None
+    confidence = np.where(names_none, np.nan, outcomes.confidence)
+    return arrays.trusted(Outcomes, **vars(outcomes) | {"confidence": confidence})
 
 
 def score_proba(

@@ -114,7 +114,7 @@ def relative_to(outcomes: Outcomes, threshold: FloatArray) -> Outcomes:
     threshold or a confidence lies outside [0, 1], phi is not defined and taken as 1.
     """
     confidence = outcomes.confidence
-    is_unit = np.all((confidence >= 0) & (confidence <= 1))
+    is_unit = not np.any((confidence < 0) | (confidence > 1))
     phi = definition.phi(confidence, np.where(is_unit & (threshold >= 0), threshold, 1.0))
     accepted = accepted_rows(outcomes, threshold)
     relative = np.where(accepted, (1.0 + phi) / 2.0, 0.0)
@@ -827,7 +827,7 @@ def selective_confusion_matrix(
            [0, 1, 1]])
     """
     threshold = check_threshold(threshold)
-    scored = metric_rows.score_proba(y_true, y_proba, **options)
+    scored = metric_rows.score_proba(y_true, y_proba, **options).at_threshold
     rows = scored.predictions
     accepted = accepted_rows(scored.outcomes, threshold)
     return count_decisions(

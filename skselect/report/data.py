@@ -155,7 +155,7 @@ def make_case(
         scored = score_rows(raw)
         accepted = None
         if threshold is not None:
-            accepted = scored.outcomes.confidence >= threshold
+            accepted = scored.at_threshold.outcomes.confidence >= threshold
         return Case(name, raw, None, threshold, scored, accepted)
     check_answers_fit(policy, raw, f"predictions of {name!r}")
     if policy.response == "decision_function" or hold_decision_values(raw):
@@ -682,7 +682,7 @@ def _place_target(
         missed = review["error"] * (1.0 - coverage)
         point["together"] = missed + (coverage * risk if n_blocks else 0.0)
     if rows.reviewer is not None:
-        is_answered = case.scored.outcomes.confidence >= threshold
+        is_answered = case.scored.at_threshold.outcomes.confidence >= threshold
         answers = np.where(is_answered, rows.y_pred, rows.reviewer)
         point["together"] = float(np.mean(answers != rows.y_true))
     return point

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from skselect._lib import arrays
 from skselect._lib.checks import rows as row_checks
 from skselect.curve.curve import CountedRows, RiskCoverageCurve
-from skselect.curve.tie_blocks import SummedBlocks
+from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts
 from skselect.inference.intervals import MetricInterval, find_curve_interval
-from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate, requests
+from skselect.metrics._evaluate import DEFAULT_METRICS, requests
+from skselect.metrics._rows import ScoredRows
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions, read_all
+from skselect.predictions.predictions import Predictions, undecided_of
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import select_threshold
 from skselect.streaming.counts import Counts
@@ -26,7 +27,7 @@ from skselect.streaming.counts import Counts
 #: Rows that are counted together.
 _BATCH = 1 << 20
 #: Version of the pickled form.
-_VERSION = 3
+_VERSION = 4
 
 
 class SelectiveState(CountedRows):
@@ -45,6 +46,9 @@ class SelectiveState(CountedRows):
     ----------
     n_rows, n_errors : int
         What has been counted.
+    n_undecided : int
+        The rows among them that every threshold defers: they lack a number, or are zeros, which
+        name no class. Metrics refuse the first and read the others as equal probabilities.
     n_rated : int
         The rows that came with class probabilities.
     nbytes : int
@@ -83,7 +87,11 @@ class SelectiveState(CountedRows):
         self.n_rows = 0
         self.n_errors = 0
         self.n_rated = 0
+        self.n_lacking = 0
+        self.n_none = 0
         self.counts = Counts()
+        # Rows of zeros, by the confidence of equal probabilities.
+        self.zeros = Counts()
 
     def __repr__(self) -> str:
         n_mebibytes = self.nbytes / 2**20
@@ -92,7 +100,12 @@ class SelectiveState(CountedRows):
     @property
     def nbytes(self) -> int:
         """Memory of the counters."""
-        return self.counts.nbytes
+        return self.counts.nbytes + self.zeros.nbytes
+
+    @property
+    def n_undecided(self) -> int:
+        """The rows that every threshold defers."""
+        return self.n_lacking + self.n_none
 
     # Feeding -----------------------------------------------------------------------------
 
@@ -117,11 +130,10 @@ class SelectiveState(CountedRows):
         ValueError
             If an argument is malformed; nothing is counted then.
         """
-        outcomes, labels = read_piece(y_true, y_proba, self.labels, self.confidence)
-        row_checks.check_unit_confidence(outcomes.confidence, "SelectiveState")
+        piece, labels = read_piece(y_true, y_proba, self.labels, self.confidence)
         self.labels = labels
-        self.n_rated += len(outcomes.loss)
-        return self._count(outcomes.confidence, outcomes.loss)
+        self.n_rated += len(piece.wrong)
+        return self.count(piece)
 
     def update_confidence(self, confidence: Any, loss: Any) -> Self:
         """Count rows whose confidence and error are known.
@@ -129,7 +141,7 @@ class SelectiveState(CountedRows):
         Parameters
         ----------
         confidence : array-like of shape (n,)
-            How sure the classifier is of each row. In [0, 1].
+            How sure the classifier is of each row. In [0, 1]; NaN where the row cannot be decided.
         loss : array-like of shape (n,)
             How wrong an answer is. 1 for an error, 0 for a right answer.
 
@@ -143,15 +155,25 @@ class SelectiveState(CountedRows):
         ValueError
             If a confidence lies outside [0, 1], or a loss is neither 0 nor 1.
         """
-        values, wrong = check_seen_rows(confidence, loss)
-        return self._count(values, wrong)
+        return self.count(check_seen_rows(confidence, loss))
 
-    def _count(self, confidence: arrays.FloatArray, wrong: NDArray[Any]) -> Self:
-        for start in range(0, len(confidence), _BATCH):
+    def count(self, piece: Piece) -> Self:
+        """Count checked rows."""
+        self.n_rows += len(piece.wrong)
+        if piece.says_none is not None and piece.says_none.any():
+            none = piece.take(piece.says_none)
+            self.zeros.add(none.confidence, none.wrong)
+            self.n_none += len(none.wrong)
+            self.n_errors += int(np.count_nonzero(none.wrong))
+            piece = piece.take(~piece.says_none)
+        if np.isnan(piece.confidence.min(initial=0.0)):
+            lacks_number = np.isnan(piece.confidence)
+            self.n_lacking += int(np.count_nonzero(lacks_number))
+            piece = piece.take(~lacks_number)
+        for start in range(0, len(piece.wrong), _BATCH):
             rows = slice(start, start + _BATCH)
-            self.counts.add(confidence[rows], wrong[rows])
-        self.n_rows += len(confidence)
-        self.n_errors += int(np.count_nonzero(wrong))
+            self.counts.add(piece.confidence[rows], piece.wrong[rows])
+        self.n_errors += int(np.count_nonzero(piece.wrong))
         return self
 
     @classmethod
@@ -162,6 +184,7 @@ class SelectiveState(CountedRows):
         ----------
         confidence : array-like of shape (m,)
             How sure the classifier is of each row. In [0, 1]; a value may occur more than once.
+            NaN: these rows cannot be decided.
         n, n_errors : array-like of shape (m,)
             Rows with that confidence, and how many of them were wrong.
 
@@ -185,9 +208,11 @@ class SelectiveState(CountedRows):
         values = check_unit_floats("confidence", confidence)
         rows = _check_row_counts("n", n, len(values))
         errors = _check_row_counts("n_errors", n_errors, len(values), most=rows)
-        state.counts.add_counts(values, rows, errors)
+        decided = ~np.isnan(values)
+        state.counts.add_counts(values[decided], rows[decided], errors[decided])
         state.n_rows = int(rows.sum())
-        state.n_errors = int(errors.sum())
+        state.n_lacking = int(rows[~decided].sum())
+        state.n_errors = int(errors[decided].sum())
         return state
 
     def to_arrays(self) -> dict[str, Any]:
@@ -196,11 +221,19 @@ class SelectiveState(CountedRows):
         Returns
         -------
         dict
-            "confidence", "n" and "n_errors", the arguments of :meth:`from_counts`.
+            "confidence", "n" and "n_errors", the arguments of :meth:`from_counts`. Rows that cannot
+            be decided have one entry, the last, of confidence NaN.
         """
         blocks = self._blocks()
-        n_errors = blocks.loss.astype(np.int64)
-        return {"confidence": blocks.confidence, "n": blocks.rows, "n_errors": n_errors}
+        columns = {
+            "confidence": blocks.confidence,
+            "n": blocks.rows,
+            "n_errors": blocks.loss.astype(np.int64),
+        }
+        if self.n_undecided:
+            last = {"confidence": np.nan, "n": self.n_undecided, "n_errors": 0}
+            columns = {name: np.append(column, last[name]) for name, column in columns.items()}
+        return columns
 
     # Merging -----------------------------------------------------------------------------
 
@@ -222,7 +255,8 @@ class SelectiveState(CountedRows):
             If they do not fit together.
         """
         merged = self.empty_twin()
-        vars(merged).update(vars(self), counts=deepcopy(self.counts))
+        counts = {"counts": deepcopy(self.counts), "zeros": deepcopy(self.zeros)}
+        vars(merged).update(vars(self) | counts)
         for other in others:
             check_is_kind(other, SelectiveState)
             _check_equal("confidence", self.confidence, other.confidence)
@@ -231,6 +265,9 @@ class SelectiveState(CountedRows):
             if merged.labels is None:
                 merged.labels = other.labels
             merged.counts.add_all(other.counts)
+            merged.zeros.add_all(other.zeros)
+            merged.n_lacking += other.n_lacking
+            merged.n_none += other.n_none
             merged.n_rows += other.n_rows
             merged.n_errors += other.n_errors
             merged.n_rated += other.n_rated
@@ -244,6 +281,8 @@ class SelectiveState(CountedRows):
 
     def _blocks(self) -> SummedBlocks:
         check_has_rows(self.n_rows)
+        if self.n_undecided == self.n_rows:  # one entry, of no row
+            return blocks_from_counts(np.zeros(1), *np.zeros((2, 1), np.int64))
         return self.counts.blocks()
 
     def finalize(self) -> RiskCoverageCurve:
@@ -254,7 +293,21 @@ class SelectiveState(CountedRows):
         ValueError
             If no row has been counted.
         """
-        return RiskCoverageCurve(self._blocks())
+        curve = RiskCoverageCurve(self._blocks())
+        if self.n_undecided == 0:
+            return curve
+        return replace(
+            curve, n_undecided=self.n_undecided, undecided_weight=float(self.n_undecided)
+        )
+
+    def _rank(self) -> RiskCoverageCurve:
+        """Return the curve where rows of zeros have equal probabilities, as metrics read them."""
+        if self.n_none == 0:
+            return self.finalize()
+        everything = deepcopy(self.counts)
+        everything.add_all(self.zeros)
+        curve = RiskCoverageCurve(everything.blocks())
+        return replace(curve, n_undecided=self.n_lacking, undecided_weight=float(self.n_lacking))
 
     def evaluate(
         self,
@@ -274,15 +327,21 @@ class SelectiveState(CountedRows):
         Series
         """
         check_has_rows(self.n_rows)
-        specs = [spec for spec, _ in requests(metrics)]
-        readers = [spec.name for spec in specs if spec.confidence == "probability"]
+        requested = requests(metrics)
+        readers = [spec.name for spec, _ in requested if spec.confidence == "probability"]
         if readers and isinstance(self.confidence, str) and self.confidence != "max_proba":
             raise ValueError(
                 f"metrics: {readers[0]!r} reads the probability of being right, but this state "
                 f"counts confidence={self.confidence!r}; count in a state with "
                 "confidence='max_proba'."
             )
-        return evaluate(self.finalize(), metrics)
+        curve = self._rank()
+        curve.refuse_undecided("A metric")
+        deferring = None
+        if self.n_none:
+            deferring = self.finalize()
+        rows = ScoredRows(curve, deferring=deferring)
+        return pd.Series({spec.name: spec.value(rows, known) for spec, known in requested})
 
     def select_threshold(
         self, *, objective: Any, **options: Any
@@ -343,7 +402,7 @@ class SelectiveState(CountedRows):
         UserWarning
             If the estimate rests on fewer than 10 errors, or fewer than 10 right answers.
         """
-        return find_curve_interval(self.finalize(), metric, confidence_level=confidence_level)
+        return find_curve_interval(self._rank(), metric, confidence_level=confidence_level)
 
     # Copying and pickling ----------------------------------------------------------------
 
@@ -352,6 +411,7 @@ class SelectiveState(CountedRows):
 
     def __getstate__(self) -> dict[str, Any]:
         self.counts.settle()
+        self.zeros.settle()
         return {"version": _VERSION, **self.__dict__}
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
@@ -421,8 +481,8 @@ class SubgroupStates:
             If an argument is malformed; nothing is counted then.
         """
         template = self.template
-        outcomes, labels = read_piece(y_true, y_proba, template.labels, template.confidence)
-        self.update_confidence(outcomes.confidence, outcomes.loss, subgroups=subgroups)
+        piece, labels = read_piece(y_true, y_proba, template.labels, template.confidence)
+        self._count(piece, subgroups)
         template.labels = labels
         return self
 
@@ -447,8 +507,11 @@ class SubgroupStates:
         ValueError
             If an argument is malformed; nothing is counted then.
         """
-        values, wrong = check_seen_rows(confidence, loss)
-        names = row_checks.check_subgroups(subgroups, len(values), other="confidence")
+        return self._count(check_seen_rows(confidence, loss), subgroups)
+
+    def _count(self, piece: Piece, subgroups: Any) -> Self:
+        """Count checked rows, each for its subgroup."""
+        names = row_checks.check_subgroups(subgroups, len(piece.wrong), other="confidence")
         if names.shape[1] != 1:
             raise ValueError(
                 f"subgroups must be one value per row, got the {names.shape[1]} columns "
@@ -459,7 +522,7 @@ class SubgroupStates:
             rows = np.flatnonzero(codes == code)
             name = None if pd.isna(key) else key  # nan does not equal nan
             state = self.states.setdefault(name, self.template.empty_twin())
-            state.update_confidence(values[rows], wrong[rows])
+            state.count(piece.take(rows))
         return self
 
     def merge(self, *others: SubgroupStates) -> SubgroupStates:
@@ -518,39 +581,78 @@ class SubgroupStates:
 # Checks of what is counted -------------------------------------------------------------------
 
 
+class Piece(NamedTuple):
+    """Checked rows to be counted.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n,)
+        In [0, 1]; NaN where a row lacks a number.
+    wrong : ndarray of shape (n,)
+        1 for an error, 0 for a right answer.
+    says_none : ndarray of bool, shape (n,), or None
+        Which rows are zeros, None for none.
+    """
+
+    confidence: arrays.FloatArray
+    wrong: NDArray[Any]
+    says_none: arrays.BoolArray | None = None
+
+    def take(self, rows: Any) -> Piece:
+        """Return some of the rows."""
+        says_none = None if self.says_none is None else self.says_none[rows]
+        return Piece(self.confidence[rows], self.wrong[rows], says_none)
+
+
 def read_piece(
     y_true: Any, y_proba: Any, labels: arrays.LabelArray | None, confidence: arrays.ConfidenceSpec
-) -> tuple[Outcomes, arrays.LabelArray]:
-    """Return the outcomes of one batch of class probabilities, and all classes."""
+) -> tuple[Piece, arrays.LabelArray]:
+    """Return what is counted of one batch of class probabilities, and all classes."""
     # One column is the probability of the second class.
     second = None
     if labels is not None and len(labels) == 2 and np.ndim(y_proba) == 1:
         second = labels.tolist()[1]
     predictions = Predictions.from_proba(y_true, y_proba, labels=labels, pos_label=second)
-    outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
-    outcomes = read_all(outcomes, "A SelectiveState")
     if labels is None:
         labels = predictions.classes
-    return outcomes, labels
+    undecided = undecided_of(predictions)
+    if undecided is None:
+        outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
+        row_checks.check_unit_confidence(outcomes.confidence, "SelectiveState")
+        return Piece(outcomes.confidence, outcomes.loss), labels
+    proba = predictions.y_proba
+    assert proba is not None
+    lacks_number = np.isnan(proba[:, 0])
+    filled = np.where(lacks_number[:, None], 1.0 / len(labels), proba)
+    predictions = replace(predictions, y_proba=filled, _undecided=None)
+    outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
+    row_checks.check_unit_confidence(outcomes.confidence, "SelectiveState")
+    rated = np.where(lacks_number, np.nan, outcomes.confidence)
+    return Piece(rated, outcomes.loss, undecided & ~lacks_number), labels
 
 
 def check_unit_floats(name: str, values: Any) -> arrays.FloatArray:
-    """Return confidences in [0, 1]; float32 stays float32, all else becomes float64."""
+    """Return confidences in [0, 1] or NaN; float32 stays float32, all else becomes float64."""
     array = arrays.as_array(values, name)
     if array.dtype != np.float32:
         array = row_checks.check_vector(array, name)
     row_checks.check_one_per_row(array, name)
-    low = array.min()
-    high = array.max()
-    if not (low >= 0 and high <= 1):  # nan is neither
+    rated = array
+    if np.isnan(array.min()):
+        rated = array[~np.isnan(array)]
+        if len(rated) == 0:
+            return array
+    low = rated.min()
+    high = rated.max()
+    if not (low >= 0 and high <= 1):
         raise ValueError(
             f"{name} must lie in [0, 1] for every row, got values from {low:g} to {high:g}."
         )
     return array
 
 
-def check_seen_rows(confidence: Any, loss: Any) -> tuple[arrays.FloatArray, NDArray[Any]]:
-    """Return a confidence in [0, 1] and an error, 0 or 1, per row.
+def check_seen_rows(confidence: Any, loss: Any) -> Piece:
+    """Return rows with a confidence in [0, 1] or NaN, and an error, 0 or 1.
 
     They keep their dtype: conversion to float64 would take longer than counting.
     """
@@ -566,7 +668,7 @@ def check_seen_rows(confidence: Any, loss: Any) -> tuple[arrays.FloatArray, NDAr
                 "the rows first: Outcomes(loss, confidence).count(seed=0)."
             )
     row_checks.check_length("confidence", values, len(wrong), "loss")
-    return values, wrong
+    return Piece(values, wrong)
 
 
 def _check_row_counts(

@@ -150,7 +150,7 @@ def test_quotes_that_do_not_balance(row, message, separator, read):
 def test_rows_that_a_quote_swallows_in_a_table_of_two_columns(text, read):
     sign = next(sign for sign in ";\t," if sign in text)
     with pytest.raises(
-        ValueError, match="row 1 has a cell of . lines, and each of them looks like a"
+        ValueError, match=r"row 1 has a cell of [23] lines, and each of them looks like a"
     ):
         read(text, separator=sign)
     assert len(read(text.replace('"', ""), separator=sign).rows()) == text.count("\n") - 1

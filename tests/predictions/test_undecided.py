@@ -1,17 +1,33 @@
 """Rows that no threshold accepts: without an answer, a confidence or a number, or zeros alone."""
 
 import dataclasses
+import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
 
 import skselect as sk
-from skselect.metrics import augrc_score, top_label_brier_score
+from skselect.inference import metric_interval, metrics_by_group
+from skselect.metrics import (
+    augrc_score,
+    coverage_gap_score,
+    coverage_score,
+    cwsa_contributions,
+    cwsa_score,
+    generalized_risk_score,
+    selective_confusion_matrix,
+    selective_risk_score,
+    top_label_brier_score,
+)
 from skselect.objectives import Risk
 from skselect.predictions.predictions import undecided_of
+from skselect.scoring import get_scorer
+from skselect.streaming import SubgroupStates
 from tests.refusals import check_refused
 
 NAN = float("nan")
@@ -113,6 +129,118 @@ def test_metrics_read_rows_of_zeros_as_equal_probabilities(rng):
     assert curve.coverage[-1] == 0.9
     check_refused("confidence", curve.augrc)
     check_refused("confidence", sk.evaluate, curve)
+
+
+@pytest.mark.parametrize("n_zeros", [0, 1, 7])
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 1 / 3, 0.5])
+def test_no_threshold_of_a_metric_accepts_rows_of_zeros(n_zeros, threshold, rng):
+    """They are deferred: without them the risk is the same, and the coverage smaller."""
+    y = rng.integers(0, 3, 60)
+    proba = rng.dirichlet([1, 1, 1], 60)
+    proba[:n_zeros] = 0.0
+    rest = slice(n_zeros, None)
+    share = 1 - n_zeros / 60
+    options = {"labels": [0, 1, 2], "threshold": threshold}
+    for metric, factor in [
+        (selective_risk_score, 1), (cwsa_score, 1), (coverage_score, share),
+        (generalized_risk_score, share),
+    ]:  # fmt: skip
+        expected = factor * metric(y[rest], proba[rest], **options)
+        assert metric(y, proba, **options) == pytest.approx(expected)
+        name = metric.__name__.removesuffix("_score")
+        request = {name: {"threshold": threshold}}
+        rows = sk.Predictions.from_proba(y, proba)
+        state = sk.SelectiveState(labels=[0, 1, 2]).update(y, proba)
+        for found in (sk.evaluate(rows, request), state.evaluate(request)):
+            assert found[name] == pytest.approx(expected)
+        interval = metric_interval(y, proba, name, metric_params={"threshold": threshold})
+        assert interval.estimate == pytest.approx(expected)
+    matrix = selective_confusion_matrix(y, proba, **options)
+    assert matrix[:, -1].sum() >= n_zeros
+    assert cwsa_contributions(y, proba, **options)[:n_zeros].tolist() == [0] * n_zeros
+    groups = np.where(np.arange(60) < max(n_zeros, 2), "zeros", "others")
+    if n_zeros == 7 and threshold == 0:
+        assert coverage_gap_score(y, proba, subgroups=groups, **options) == 1.0
+        by_group = metrics_by_group(y, proba, groups, {"coverage": {"threshold": 0}})
+        assert by_group.loc[by_group["subgroup"] == "others", "value"].tolist() == [1.0]
+
+
+class Mute(ClassifierMixin, BaseEstimator):
+    """Says none of the classes where the first column of X is 0."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        proba = np.full((len(X), 2), 0.5)
+        proba[:, 0] += 0.1 * np.sign(X[:, 0])
+        proba[:, 1] -= 0.1 * np.sign(X[:, 0])
+        proba[X[:, 0] == 0] = 0.0
+        return proba
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def test_scorers_defer_rows_of_zeros_at_every_threshold():
+    X = np.array([[0.0], [1.0], [1.0], [-1.0]])
+    y = np.array([0, 0, 1, 1])
+    model = Mute().fit(X, y)
+    frozen = FrozenEstimator(model)
+    for estimator in (model, sk.SelectiveClassifier(frozen, threshold=0.0).fit(X, y)):
+        for threshold, coverage in ((0.0, 0.75), (0.5, 0.75), (0.7, 0.0)):
+            assert get_scorer("coverage", threshold=threshold)(estimator, X, y) == coverage
+
+
+def test_states_count_what_cannot_be_decided(rng):
+    """Thresholds defer it; metrics refuse what lacks a number, as those of rows do."""
+    n = 400
+    proba = rng.dirichlet([1, 1], n)
+    y = (rng.random(n) < proba[:, 1]).astype(int)
+    proba[:40] = 0.0
+    objective = Risk(0.3, delta=0.3)
+    for n_lacking in (0, 20):
+        proba[n - n_lacking :] = NAN
+        with warnings.catch_warnings(action="ignore"):
+            rows = sk.Predictions.from_proba(y, proba)
+            state = sk.SelectiveState(labels=[0, 1])
+            for part in (slice(0, 100), slice(100, 350), slice(350, n)):
+                state.update(y[part], proba[part])
+            groups = SubgroupStates(labels=[0, 1]).update(y, proba, subgroups=y)
+        assert (state.n_rows, state.n_undecided) == (n, 40 + n_lacking)
+        chosen = sk.select_threshold(rows, objective=objective)
+        for one in (state, state.merge(), groups.total(), pickle.loads(pickle.dumps(state))):
+            assert one.select_threshold(objective=objective).thresholds == chosen.thresholds
+        copy = sk.SelectiveState.from_counts(**state.to_arrays())
+        assert copy.select_threshold(objective=objective).thresholds == chosen.thresholds
+        if n_lacking:
+            assert "20 of 400 rows" in check_refused("confidence", state.evaluate)
+        else:
+            names = {"augrc": {}, "ece": {}, "coverage": {"threshold": 0.0}}
+            pd.testing.assert_series_equal(state.evaluate(names), sk.evaluate(rows, names))
+            interval = sk.SelectiveState.interval(state, "augrc")
+            assert interval.estimate == sk.evaluate(rows, ["augrc"])["augrc"]
+    nothing = sk.SelectiveState().update_confidence([NAN], [0])
+    assert nothing.finalize().coverage.tolist() == [0.0]
+    check_refused("confidence", nothing.evaluate)
+    with pytest.raises(sk.InfeasibleTargetError):
+        nothing.select_threshold(objective=objective)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 0.9])
+def test_nothing_but_rows_of_zeros_has_no_coverage(threshold):
+    y = [0, 1, 1]
+    proba = np.zeros((3, 2))
+    options = {"threshold": threshold}
+    assert coverage_score(y, proba, **options) == 0.0
+    assert cwsa_score(y, proba, **options) == 0.0
+    assert generalized_risk_score(y, proba, **options) == 0.0
+    with pytest.warns(UserWarning, match="No row is accepted"):
+        assert np.isnan(selective_risk_score(y, proba, **options))
+    state = sk.SelectiveState(labels=[0, 1]).update(y, proba)
+    assert state.evaluate({"coverage": options})["coverage"] == 0.0
+    assert metric_interval(y, proba, "coverage", metric_params=options).estimate == 0.0
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
@@ -219,12 +347,8 @@ def test_policies_defer_the_answers_by_which_the_model_abstains():
         )
 
 
-def test_states_refuse_and_monitors_defer_what_cannot_be_decided(rng):
-    y = rng.integers(0, 2, 40)
+def test_monitors_defer_what_cannot_be_decided():
     proba = table([0.0, 0.0])
-    state = sk.SelectiveState(labels=[0, 1])
-    assert "row 0" in check_refused("confidence", state.update, y, proba)
-    assert state.n_rows == 0
     rows = sk.Predictions.from_proba([0] * 40, RIGHT[[0] * 40], labels=[0, 1])
     policy = sk.select_threshold(rows, objective=Risk(0.3, delta=0.3)).policy
     monitor = sk.SelectiveRiskMonitor(policy).update(np.zeros(40, dtype=int), proba)

@@ -200,7 +200,6 @@ def test_intervals_are_those_of_the_rows(metric, tied, rng):
     ("argument", "act"),
     [
         ("confidence", lambda s: s.update_confidence([0.5, 1.5], [0, 1])),
-        ("confidence", lambda s: s.update_confidence([0.5, np.nan], [0, 1])),
         ("loss", lambda s: s.update_confidence([0.5, 0.6], [0, 0.5])),
         ("confidence", lambda s: s.update_confidence([0.5, 0.6], [0])),
         ("confidence", lambda s: s.update_confidence([], [])),
