@@ -6,7 +6,8 @@ Those of scorers stand in :mod:`skselect._lib.scorers`. A test fails when one of
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -74,6 +75,42 @@ def show_side_by_side(names: Sequence[str], estimators: Sequence[Any]) -> Any:
     from sklearn.pipeline import _VisualBlock  # noqa: PLC0415 - private, may be gone
 
     return _VisualBlock("parallel", estimators, names=names)
+
+
+class DescribedMixin:
+    """Lets a notebook describe a parameter or a fitted attribute where the mouse points at it.
+
+    scikit-learn shows what a docstring says of them inside links to a site, which it leaves out
+    where it knows none. These lead nowhere, and lose their address: the descriptions stay.
+    """
+
+    def _get_params_html(self, *args: Any, **options: Any) -> Any:
+        return _describe(super()._get_params_html, args, options)  # type: ignore[misc]
+
+    def _get_fitted_attr_html(self, *args: Any, **options: Any) -> Any:
+        return _describe(super()._get_fitted_attr_html, args, options)  # type: ignore[misc]
+
+
+_NOWHERE = "about:blank"
+_ADDRESS = re.compile(rf'\s+rel="noreferrer" target="_blank" href="{_NOWHERE}[^"]*"')
+
+
+def _describe(make_table: Callable[..., Any], args: Any, options: Mapping[str, Any]) -> Any:
+    """Return a table of scikit-learn's diagram whose descriptions are no links.
+
+    Versions before 1.8 have no descriptions.
+    """
+    signature = inspect.signature(make_table)
+    if "doc_link" not in signature.parameters:
+        return make_table(*args, **options)
+    call = signature.bind(*args, **options)
+    if call.arguments.get("doc_link"):
+        return make_table(*args, **options)
+    call.arguments["doc_link"] = _NOWHERE
+    table = make_table(*call.args, **call.kwargs)
+    draw = table._html_repr  # noqa: SLF001
+    table._html_repr = lambda: _ADDRESS.sub("", draw())  # noqa: SLF001
+    return table
 
 
 # Fitting -------------------------------------------------------------------------------------

@@ -20,7 +20,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 from skselect._lib.arrays import BoolArray, IntArray, LabelArray, trusted
 from skselect._lib.checks import options as option_checks, rows as row_checks, shown, warn_user
 from skselect._lib.decide import CONFIDENCES
-from skselect._lib.sklearn import CallbackSupportMixin, count_rows, take_rows, with_callbacks
+from skselect._lib.sklearn import (
+    CallbackSupportMixin,
+    DescribedMixin,
+    count_rows,
+    take_rows,
+    with_callbacks,
+)
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
 from skselect.estimators import base
@@ -65,7 +71,12 @@ from skselect.predictions.decisions import DECISIONS, DecisionRule
 
 
 class SelectiveClassifier(
-    base.AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, CallbackSupportMixin, BaseEstimator
+    base.AbstainingMixin,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    CallbackSupportMixin,
+    DescribedMixin,
+    BaseEstimator,
 ):
     """Add abstention and calibrated probabilities to any classifier.
 

@@ -12,11 +12,12 @@ from skselect._lib.arrays import FloatArray, LabelArray, as_array, column_names,
 from skselect._lib.checks import rows as row_checks, shown, warn_user
 from skselect._lib.checks.options import check_choice
 from skselect._lib.decide import RANGE_TOLERANCE, as_floats
+from skselect._lib.sklearn import DescribedMixin
 
 KINDS = ("proba", "logit", "logprob")
 
 
-class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
+class PrecomputedClassifier(ClassifierMixin, DescribedMixin, BaseEstimator):
     """Serve stored predictions of any model (a deep net, an LLM) as a fitted classifier.
 
     Its X is a table with one column per class. So calibration, threshold tuning, searches

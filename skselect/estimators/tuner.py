@@ -23,6 +23,7 @@ from skselect._lib.checks.rows import check_importance, check_subgroups
 from skselect._lib.notebook import percent
 from skselect._lib.sklearn import (
     CallbackSupportMixin,
+    DescribedMixin,
     count_rows,
     routing_enabled,
     take_rows,
@@ -104,7 +105,12 @@ _BY_ROW = (
 
 
 class ThresholdTuner(
-    AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, CallbackSupportMixin, BaseEstimator
+    AbstainingMixin,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    CallbackSupportMixin,
+    DescribedMixin,
+    BaseEstimator,
 ):
     """Choose the confidence threshold so that, say, at most 5 % of the answers are wrong.
 

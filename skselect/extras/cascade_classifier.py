@@ -52,7 +52,12 @@ from skselect.predictions.predictions import Predictions
 _SPLITTER = "splitter__"
 
 
-class CascadeClassifier(StagedClassifier, ClassifierMixin, private_sklearn.BaseComposition):
+class CascadeClassifier(
+    StagedClassifier,
+    ClassifierMixin,
+    private_sklearn.DescribedMixin,
+    private_sklearn.BaseComposition,
+):
     """Ask a cheap classifier first, and a stronger one only where the cheap one is not sure.
 
     A stage keeps a case where its calibrated confidence reaches a cut; else the case goes on to the

@@ -18,7 +18,7 @@ from skselect._lib.checks import shown
 from skselect._lib.checks.rows import check_clusters
 from skselect._lib.decide import OWN_FEATURES, describe_answers
 from skselect._lib.notebook import NotebookText
-from skselect._lib.sklearn import weight_parameter
+from skselect._lib.sklearn import DescribedMixin, weight_parameter
 from skselect.calibration._scopes import Calibration, ClassCalibration
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.influence import RankedInfluence, augrc_lines, clustered_error
@@ -40,7 +40,7 @@ _STRENGTH = 0.05
 _MOST_LEVELS = 50
 
 
-class LearnedConfidence(ConfidenceLearner, BaseEstimator):
+class LearnedConfidence(ConfidenceLearner, DescribedMixin, BaseEstimator):
     """Learn the probability that an answer is right, with the help of auxiliary models.
 
     Pass it to :class:`SelectiveClassifier` as `confidence`. The classifier keeps its answers. How

@@ -1,7 +1,12 @@
 """The private names of scikit-learn that we rely on are where we look for them."""
 
+import html
+import inspect
+import re
+
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -51,8 +56,31 @@ def test_a_frame_without_positions_names_the_one_to_pass(package, way):
         _sklearn.take_rows(table, rows)
 
 
+@pytest.mark.skipif(
+    "doc_link" not in inspect.signature(getattr(BaseEstimator, "_get_params_html", len)).parameters,
+    reason="scikit-learn 1.8 and newer describe parameters in notebooks",
+)
+@pytest.mark.parametrize(("estimator", "said"), [
+    (skselect.ThresholdTuner(LogisticRegression()), "What the threshold should achieve."),
+    (skselect.SelectiveClassifier(LogisticRegression()), "None never abstains, inf always."),
+    (skselect.CascadeClassifier([("a", LogisticRegression())]), None),
+    (skselect.PrecomputedClassifier([0, 1]), None),
+    (skselect.LearnedConfidence(), None),
+])  # fmt: skip
+def test_notebooks_describe_parameters_and_link_nowhere(estimator, said):
+    names = estimator.get_params(deep=False)
+    inside = [make_pipeline(StandardScaler(), estimator)] if hasattr(estimator, "fit") else []
+    for shown in (estimator, *inside):
+        page = shown._repr_html_()
+        own = [name for name in names if f"--doc-link-{name};" in page]
+        assert own
+        assert said is None or said in html.unescape(page)
+        assert "about:blank" not in page
+        links = re.findall(r'href="(.*?)"', page)
+        assert all(link.startswith("https://scikit-learn.org/") for link in links)
+
+
 def test_private_names_stay_behind_their_doors():
-    import re
     from pathlib import Path
 
     private = re.compile(r"sklearn(\.\w+)*\._|from sklearn[\w.]* import \(?[^#]*\b_\w+")
