@@ -233,7 +233,8 @@ _TABLES: list[Option] = [
 _INPUTS: list[Option] = [
     _column("--proba", "columns of the probabilities, in the order of the classes (of two classes "
             "the second is enough)", nargs="+"),
-    _column("--answer", "instead of --proba: the column of the model's answer"),
+    _column("--answer", "instead of --proba: the column of the model's answer; evaluate and report "
+            "also take it beside --proba, for answers by another cut-off than the largest one"),
     _column("--confidence-column", "with --answer: the column of its confidence"),
     _option("--classes", "the classes in the order of --proba (default: matched by name, else "
             "sorted)", nargs="+", metavar="CLASS"),

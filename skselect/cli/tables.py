@@ -42,6 +42,8 @@ _UNJUDGED = " (skselect tune --unjudged wrong counts such rows as errors until t
 _ONE_FOR_EACH = "; name one column for each class, in the order of --classes"
 #: The entry of a policy's metadata that names the columns it was tuned on.
 COLUMNS = "skselect_columns"
+#: Commands that read the answers of a cut-off of the model's own beside its probabilities.
+_READS_BOTH = ("evaluate", "report")
 
 
 @dataclass(frozen=True)
@@ -324,7 +326,12 @@ class Table:
         if proba.shape[1] == 1:  # of the second of two classes
             of_first = 1.0 - proba.astype(np.float64)
             proba = np.column_stack([of_first, proba])
-        return Predictions.from_proba(truth, proba, labels=codes)
+        if self.answer is None:
+            return Predictions.from_proba(truth, proba, labels=codes)
+        answer = self.all_codes(rows[self.answer])
+        return Predictions.from_proba(
+            truth, proba, labels=codes, decision="estimator", y_pred=answer
+        )
 
     def _rate(self, rows: pd.DataFrame, is_answered: BoolArray) -> FloatArray:
         """Return the confidence of each answer, none of them missing; nan of the other rows."""
@@ -427,6 +434,7 @@ def open_table(path: Path, options: TableOptions, policy: AbstentionPolicy | Non
     file = TableFile.open(path, options.layout)
     stored = {} if policy is None else _stored_columns(policy)
     roles = _find_roles(options, stored)
+    _refuse_roles_apart(roles, reads_both=policy is None and options.command in _READS_BOTH)
     if policy is not None:
         _refuse_what_it_cannot_read(policy, roles.answer is not None, options.command)
     with naming_all(lambda: _reads_of_present(file, roles, options)):
@@ -500,7 +508,7 @@ def _find_roles(options: TableOptions, stored: dict[str, Any]) -> _Roles:
     if not options.proba:
         answer = answer or stored.get("answer")
         confidence = confidence or stored.get("confidence_column")
-    roles = _Roles(
+    return _Roles(
         label=options.label,
         verdict=options.verdict,
         answer=answer,
@@ -510,20 +518,24 @@ def _find_roles(options: TableOptions, stored: dict[str, Any]) -> _Roles:
         proba=tuple(proba or ()),
         subgroups=tuple(options.subgroups or stored.get("subgroups") or ()),
     )
-    _refuse_roles_apart(roles)
-    return roles
 
 
-def _refuse_roles_apart(roles: _Roles) -> None:
-    """Refuse columns that do not go together."""
+def _refuse_roles_apart(roles: _Roles, *, reads_both: bool) -> None:
+    """Refuse columns that do not go together; `reads_both` takes answers beside probabilities."""
     if roles.verdict and (roles.answer is None or roles.reviewer is not None):
         raise ValueError(
             "--verdict goes with --answer and --confidence-column, and without --reviewer (name "
             "--deferred-error): it does not say what the right answer is."
         )
-    if (roles.answer is None) != (roles.confidence is None):
+    has_cut_off = bool(roles.proba) and roles.answer is not None and roles.confidence is None
+    if has_cut_off and not (reads_both and roles.verdict is None):
+        raise ValueError(
+            "--answer beside --proba: evaluate and report read both, with --label and without "
+            "--policy. Name either --proba columns, or --answer and --confidence-column."
+        )
+    if (roles.answer is None) != (roles.confidence is None) and not has_cut_off:
         raise ValueError("--answer and --confidence-column go together: name both columns.")
-    if roles.proba and roles.answer is not None:
+    if roles.proba and roles.confidence is not None:
         raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
     names = [*roles.single, *roles.proba]
     repeated = sorted({name for name in names if names.count(name) > 1})

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 import uuid
 from contextlib import nullcontext as nothing
 from datetime import UTC, date, datetime, time, timedelta
@@ -443,3 +444,27 @@ def test_cells_are_written_as_their_text_or_refused(cells, texts):
         table_files.write_csv(table, file, "|", ";")
         rows = zip(["id", *range(len(texts))], ["x", *texts], strict=True)
         assert file.getvalue() == "".join(f"{k}|{text}\n" for k, text in rows)
+
+
+@EVERY
+def test_answers_of_another_cut_off_stand_beside_the_probabilities(kind, written, rng, capsys):
+    p_yes = rng.random(60)
+    truth = np.where(rng.random(60) < p_yes, "yes", "no")
+    frame = pd.DataFrame({"truth": truth, "p_no": 1 - p_yes, "p_yes": p_yes})
+    frame["answer"] = np.where(p_yes > 0.3, "yes", "no")
+    file = written(frame, kind)
+    table = Table(file, np.array(["no", "yes"]), **PROBA, answer="answer")
+    predictions, _ = table.predictions()
+    direct = Predictions.from_proba(
+        truth, frame[["p_no", "p_yes"]].to_numpy(), decision="estimator", y_pred=frame["answer"]
+    )
+    assert predictions.y_pred.tolist() == direct.y_pred.tolist()
+    assert np.array_equal(predictions.y_proba, direct.y_proba)
+    assert predictions.rule.decision == "estimator"
+    columns = f"{paths[file.name]} --label truth --proba p_no p_yes --answer answer"
+    assert main(shlex.split(f"evaluate {columns} --brief")) == 0
+    n_wrong = (frame["answer"] != truth).sum()
+    assert f"of the answers are wrong ({n_wrong} of 60;" in capsys.readouterr().out
+    for command in (f"tune {columns} --target .2", f"evaluate {columns} --confidence-column p_yes"):
+        assert main(shlex.split(command)) == 2
+        assert "either --proba columns, or --answer and" in capsys.readouterr().err
