@@ -34,7 +34,7 @@ from xgboost import XGBClassifier
 
 from skselect import PrecomputedClassifier, Predictions, evaluate
 from skselect.calibration._calibrators import CALIBRATORS
-from skselect.calibration._scopes import RawRows, fit_calibration
+from skselect.calibration._choice import RawRows, fit_calibration
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 

@@ -28,7 +28,8 @@ from skselect._lib.sklearn import (
     with_callbacks,
 )
 from skselect.calibration._calibrators import CALIBRATORS, calibrator_name
-from skselect.calibration._scopes import SCOPES, Calibration, RawRows, fit_calibration
+from skselect.calibration._choice import RawRows, fit_calibration
+from skselect.calibration._scopes import SCOPES, Calibration
 from skselect.estimators import base
 from skselect.estimators.groups import check_groups, refuse_mixed_folds
 from skselect.estimators.interfaces import ConfidenceLearner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from skselect._lib.arrays import BoolArray
 from skselect._lib.checks.options import check_choice
 from skselect._lib.coins import Coins
 from skselect._lib.notebook import count, percent
-from skselect.policy.seen_rows import Overlap
+
+if TYPE_CHECKING:
+    from skselect.policy.seen_rows import Overlap
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
 FRESH = (

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import inspect
 import pprint
 from functools import cache
-from types import ModuleType
+from importlib.resources import files
 from typing import Any
-
-from skselect._lib import decide as kernel
-from skselect.policy import gate
 
 _HEAD = '''"""Decide by a policy: from raw scores to an answer, or none, for each row.
 
@@ -70,12 +66,21 @@ def write_source(stored: dict[str, Any], certificate: str) -> str:
         f"{name} = {pprint.pformat(value, width=100, compact=True, sort_dicts=False)}\n"
         for name, value in [("POLICY", stored), ("CERTIFICATE", certificate), ("DIGEST", digest)]
     )
-    return "".join([_HEAD, _below_imports(kernel), _below_imports(gate), "\n\n", data, _FOOT])
+    return "".join(
+        [
+            _HEAD,
+            _below_imports("_lib/decide.py"),
+            _below_imports("policy/gate.py"),
+            "\n\n",
+            data,
+            _FOOT,
+        ]
+    )
 
 
 @cache
-def _below_imports(module: ModuleType) -> str:
-    """Return the text of a module after its last import."""
-    text = inspect.getsource(module)
+def _below_imports(name: str) -> str:
+    """Return the text of a file of the package after its last import."""
+    text = files("skselect").joinpath(name).read_text("utf-8")
     imports = [x for x in ast.parse(text).body if isinstance(x, ast.Import | ast.ImportFrom)]
     return "".join(text.splitlines(keepends=True)[imports[-1].end_lineno :])

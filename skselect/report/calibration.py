@@ -17,7 +17,8 @@ from skselect._lib.decide import max_proba
 from skselect._lib.table import WholeTable
 from skselect.bounds._csr import run_csr_test
 from skselect.calibration._calibrators import CALIBRATORS
-from skselect.calibration._scopes import SCOPES, RawRows, cross_fit
+from skselect.calibration._choice import RawRows, cross_fit
+from skselect.calibration._scopes import SCOPES
 from skselect.estimators import out_of_fold
 from skselect.estimators.classifier import SelectiveClassifier, check_y, make_rows, warn_if_fitted
 from skselect.estimators.raw_classifier import TrainingRows, is_ready

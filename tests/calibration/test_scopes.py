@@ -30,7 +30,7 @@ from skselect import (
     ThresholdTuner,
 )
 from skselect._lib.decide import CONFIDENCES
-from skselect.calibration import TemperatureCalibrator, _scopes
+from skselect.calibration import TemperatureCalibrator, _choice, _scopes
 from skselect.calibration._calibrators import CALIBRATORS
 from skselect.scoring import get_scorer
 from tests.calibration.cases import calibrated, profile, table
@@ -297,14 +297,14 @@ def draw_three_classes(rng, n):
 
 
 def choose(scope, scores, codes, fold, weight=None, confidence="max_proba"):
-    rows = _scopes.RawRows("predict_proba", scores, codes, scores.shape[1], weight, confidence)
-    return _scopes.choose_calibrator(scope, rows, fold)
+    rows = _choice.RawRows("predict_proba", scores, codes, scores.shape[1], weight, confidence)
+    return _choice.choose_calibrator(scope, rows, fold)
 
 
 def losses_by_loops(scope, scores, codes, fold, weight):
     """Map each row by a calibration of the other folds, and add up the log losses."""
     total = {}
-    for name in _scopes.SAFE[scope]:
+    for name in _choice.SAFE[scope]:
         lost = 0.0
         for i in range(len(codes)):
             others = [j for j in range(len(codes)) if fold[j] != fold[i]]
@@ -339,15 +339,15 @@ def test_the_choice_is_that_of_loops(population, scope):
 def test_small_tables_are_mapped_almost_as_well_as_by_the_best(population):
     # Log loss of 2000 fresh rows; isotonic regression overfits and is no candidate.
     rng = np.random.default_rng(1)
-    lost = {kind: [] for kind in (*_scopes.SAFE["probabilities"], "isotonic", "auto")}
+    lost = {kind: [] for kind in (*_choice.SAFE["probabilities"], "isotonic", "auto")}
     for _ in range(20):
         (scores, codes), (fresh, truth) = draw(population, rng, 60), draw(population, rng, 2000)
-        rows = _scopes.RawRows("predict_proba", scores, codes, 2)
+        rows = _choice.RawRows("predict_proba", scores, codes, 2)
         for kind, losses in lost.items():
-            made = _scopes.fit_calibration(kind, "probabilities", rows, fold=np.arange(60) % 5)
+            made = _choice.fit_calibration(kind, "probabilities", rows, fold=np.arange(60) % 5)
             own = made.predict_proba(fresh)[np.arange(2000), truth]
             losses.append(-np.log(np.maximum(own, 1e-15)).mean())
-    best = min(_scopes.SAFE["probabilities"], key=lambda kind: np.mean(lost[kind]))
+    best = min(_choice.SAFE["probabilities"], key=lambda kind: np.mean(lost[kind]))
     more = np.subtract(lost["auto"], lost[best])
     assert np.mean(more) <= 0.01 + 4 * np.std(more) / np.sqrt(20)
     assert np.mean(lost["auto"]) < np.mean(lost["isotonic"]) - 0.1
@@ -370,9 +370,9 @@ def test_the_simplest_of_equals_is_taken_temperature_for_the_largest_probability
     assert taken == "smooth_isotonic"
     given = scores[:20], codes[:20], np.arange(20) % 2
     same = np.tile([0.4, 0.6], (20, 1)), np.full(20, 0.6)
-    monkeypatch.setattr(_scopes, "cross_fit", lambda *_: same)
+    monkeypatch.setattr(_choice, "cross_fit", lambda *_: same)
     for scope in _scopes.SCOPES:
-        assert choose(scope, *given) == _scopes.SAFE[scope][0] == "temperature"
+        assert choose(scope, *given) == _choice.SAFE[scope][0] == "temperature"
 
 
 def test_one_fold_compares_nothing():
@@ -399,7 +399,7 @@ def test_the_classifier_says_what_it_took_and_repeats_it(data, scope, weighted):
     model = SelectiveClassifier(
         GaussianNB(), calibration="auto", calibration_scope=scope, random_state=0
     ).fit(X, y, weight)
-    assert model.calibration_.kind in _scopes.SAFE[scope]
+    assert model.calibration_.kind in _choice.SAFE[scope]
     for calibration in ("auto", model.calibration_.kind):
         again = clone(model).set_params(calibration=calibration).fit(X, y, weight)
         assert again.policy_.calibration.to_dict() == model.policy_.calibration.to_dict()
@@ -430,9 +430,9 @@ def test_a_frozen_classifier_is_compared_across_folds_of_the_rows(data):
 def test_few_rows_decision_values_and_searches(data):
     X, y = data
     few = SelectiveClassifier(GaussianNB(), calibration="auto", cv=2).fit(X[:8], y[:8])
-    assert few.calibration_.kind in _scopes.SAFE["probabilities"]
+    assert few.calibration_.kind in _choice.SAFE["probabilities"]
     values = SelectiveClassifier(LinearSVC(), calibration="auto").fit(X, y)
-    assert values.calibration_.kind in _scopes.SAFE["probabilities"]
+    assert values.calibration_.kind in _choice.SAFE["probabilities"]
     grid = {"calibration": ["auto", "isotonic"]}
     search = GridSearchCV(values, grid, scoring="neg_log_loss", cv=2).fit(X, y)
     assert search.best_params_ == {"calibration": "auto"}
@@ -449,9 +449,9 @@ def test_shared_folds_choose_without_the_rows_they_decide(data, scope):
     for k, scores in enumerate(raw):
         others = [j for j in range(3) if j != k]
         rows = np.concatenate([splits[j][1] for j in others])
-        made = _scopes.fit_calibration(
+        made = _choice.fit_calibration(
             "auto", scope,
-            _scopes.RawRows("predict_proba", np.concatenate([raw[j] for j in others]), y[rows], 2),
+            _choice.RawRows("predict_proba", np.concatenate([raw[j] for j in others]), y[rows], 2),
             fold=np.repeat(others, [len(raw[j]) for j in others]),
         )  # fmt: skip
         confidence.append(made.calibrate_confidence(made.predict_proba(scores).max(axis=1)))
@@ -461,7 +461,7 @@ def test_shared_folds_choose_without_the_rows_they_decide(data, scope):
 
 
 def test_overconfidence_that_remains_is_warned_of_once(data, monkeypatch):
-    monkeypatch.setitem(_scopes.SAFE, "probabilities", ("isotonic",))
+    monkeypatch.setitem(_choice.SAFE, "probabilities", ("isotonic",))
     model = SelectiveClassifier(LogisticRegression(), calibration="auto", random_state=0)
     for estimator in (model, ThresholdTuner(model, cv=3, random_state=0)):
         with warnings.catch_warnings(record=True, action="always") as told:
