@@ -349,7 +349,7 @@ def test_a_tuner_sets_a_tenth_of_the_held_out_rows_apart_where_votes_are_tied(rn
     assert (few.method, few.n) == ("combined", 28)
 
 
-@pytest.mark.filterwarnings("ignore:2. 1 of 3 subgroups have too few rows")
+@pytest.mark.filterwarnings("ignore:2. 1 of 3 subgroups has too few rows")
 def test_a_tenth_of_each_subgroup_names_its_levels(rng):
     X, y = votes(600, rng)
     found = fit_votes(Risk(0.3), X, y, group_by=2, on_infeasible="abstain").certificates_
