@@ -112,7 +112,7 @@ def _least_auroc(right: FloatArray, errors: FloatArray) -> float:
     n_right = _count_in_intervals((right - low) * scale)
     n_errors = _count_in_intervals((errors - low) * scale)
     n_errors_below = np.cumsum(n_errors) - n_errors
-    n_surer = float(n_right @ n_errors_below)
+    n_surer = float(np.sum(n_right * n_errors_below))
     return n_surer / (len(right) * len(errors))
 
 
