@@ -20,7 +20,9 @@ X_fresh, X_new, y_fresh, y_new = train_test_split(X_rest, y_rest, test_size=0.5,
 
 # Train and calibrate on one part of the rows ...
 booster = XGBClassifier(n_estimators=60, max_depth=3, n_jobs=1)
-model = SelectiveClassifier(booster, calibration="temperature", cv=3).fit(X_train, y_train)
+model = SelectiveClassifier(booster, calibration="temperature", cv=3, random_state=0).fit(
+    X_train, y_train
+)
 
 # ... and let fresh ones choose the threshold: then the certificate is exact.
 tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.02, delta=0.05)

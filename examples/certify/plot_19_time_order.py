@@ -22,7 +22,7 @@ y = (signal + 0.3 * rng.normal(size=10_000) > 0).astype(int)
 
 # %%
 # Both aim at 5 % wrong. The random split warns that the order matters: it is an estimate.
-model = SelectiveClassifier(LogisticRegression(), calibration="temperature")
+model = SelectiveClassifier(LogisticRegression(), calibration="temperature", random_state=0)
 earlier_and_latest = slice(-1500), slice(-1500, None)
 tuners = {
     "a random split": ThresholdTuner(model, objective="risk", target=0.05, random_state=0),

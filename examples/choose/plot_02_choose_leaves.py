@@ -23,7 +23,7 @@ plain = GridSearchCV(tree, {"min_samples_leaf": leaves}, scoring="accuracy").fit
 
 # %%
 # The wrapped tree is calibrated in each fold, and scored at its own threshold, 0.8.
-model = SelectiveClassifier(tree, calibration="temperature", threshold=0.8, cv=3)
+model = SelectiveClassifier(tree, calibration="temperature", threshold=0.8, cv=3, random_state=0)
 search = GridSearchCV(model, {"estimator__min_samples_leaf": leaves}, scoring="cwsa_plus", cv=3)
 search.fit(X_search, y_search)
 

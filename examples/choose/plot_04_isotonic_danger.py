@@ -24,7 +24,7 @@ linear = make_pipeline(StandardScaler(), LogisticRegression())
 
 y_probas = {}
 for name in ("isotonic", "temperature"):
-    model = SelectiveClassifier(linear, calibration=name)
+    model = SelectiveClassifier(linear, calibration=name, random_state=0)
     y_probas[name] = cross_val_predict(model, X, y, method="predict_proba")
 
 ReliabilityDisplay.from_models(y, y_probas, n_bins=8)

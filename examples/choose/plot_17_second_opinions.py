@@ -27,7 +27,7 @@ X, digit = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, digit >= 5, test_size=0.5, random_state=0)
 linear = make_pipeline(StandardScaler(), LogisticRegression())
 asking = LearnedConfidence(auxiliary={"forest": RandomForestClassifier(60)})
-model = SelectiveClassifier(linear, calibration="temperature", confidence=asking)
+model = SelectiveClassifier(linear, calibration="temperature", confidence=asking, random_state=0)
 print(model.fit(X_train, y_train).confidence_.report_)
 
 # %%

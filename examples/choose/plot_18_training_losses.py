@@ -19,7 +19,7 @@ X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
 
 trees = XGBClassifier(n_estimators=20, max_depth=3, n_jobs=1)
-model = SelectiveClassifier(trees, calibration="temperature", cv=2)
+model = SelectiveClassifier(trees, calibration="temperature", cv=2, random_state=0)
 losses = ["multi:softprob", CAUObjective(alpha=1), SoftCWSAObjective(threshold=0.8)]
 search = GridSearchCV(model, {"estimator__objective": losses}, scoring="neg_augrc", cv=3)
 search.fit(X_train, y_train)

@@ -31,7 +31,7 @@ y = code.map({0: "malignant", 1: "benign"})
 labels = ["benign", "malignant"]
 costs = pd.DataFrame([[0, 1], [20, 0]], index=labels, columns=labels)  # row: truth, column: answer
 linear = make_pipeline(StandardScaler(), LogisticRegression())
-model = SelectiveClassifier(linear, calibration="temperature")
+model = SelectiveClassifier(linear, calibration="temperature", random_state=0)
 proba = cross_val_predict(model, X, y, method="predict_proba")
 
 # %%

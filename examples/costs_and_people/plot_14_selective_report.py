@@ -24,7 +24,7 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X[["mean radius", "mean texture", "mean smoothness"]]
 X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.4, random_state=0)
 linear = make_pipeline(StandardScaler(), LogisticRegression())
-model = SelectiveClassifier(linear, calibration="temperature")
+model = SelectiveClassifier(linear, calibration="temperature", random_state=0)
 tuner = ThresholdTuner(model, objective="risk", target=0.08, cv=0.5, random_state=0)
 tuner.fit(X_known, y_known)
 

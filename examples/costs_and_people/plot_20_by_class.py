@@ -22,7 +22,7 @@ X = table.data[["mean radius", "mean texture", "mean smoothness", "mean symmetry
 y = table.target_names[table.target]
 X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.4, random_state=0)
 linear = make_pipeline(StandardScaler(), LogisticRegression())
-model = SelectiveClassifier(linear, calibration="temperature")
+model = SelectiveClassifier(linear, calibration="temperature", random_state=0)
 tuner = ThresholdTuner(model, objective="risk", target=0.06, cv=0.5, random_state=0)
 tuner.fit(X_known, y_known)
 proba = tuner.predict_proba(X_new)

@@ -22,7 +22,7 @@ from skselect import AbstentionPolicy, Predictions, SelectiveClassifier, Thresho
 X, y = load_digits(return_X_y=True)
 X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.3, random_state=0)
 linear = make_pipeline(StandardScaler(), LogisticRegression())
-model = SelectiveClassifier(linear, calibration="temperature")
+model = SelectiveClassifier(linear, calibration="temperature", random_state=0)
 tuner = ThresholdTuner(model, objective="risk", target=0.02, cv=0.5, random_state=0)
 tuner.fit(X_known, y_known)
 

@@ -23,7 +23,7 @@ X_fresh, X_later, y_fresh, y_later = train_test_split(
     X_rest, y_rest, train_size=600, random_state=0
 )
 forest = RandomForestClassifier(60, random_state=0)
-model = SelectiveClassifier(forest, calibration="temperature").fit(X_train, y_train)
+model = SelectiveClassifier(forest, calibration="temperature", random_state=0).fit(X_train, y_train)
 tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.05)
 print(tuner.fit(X_fresh, y_fresh).certificate_)
 
@@ -49,5 +49,6 @@ print(monitor.status_)
 # %%
 # Above: the evidence against the guarantee, which grows as labels of the bad days come. Below: the
 # errors that the labels show, and the coverage, all that can be seen without them.
-MonitorDisplay.from_monitor(monitor)
+_, axes = plt.subplots(2, sharex=True, figsize=(6, 4.2))
+MonitorDisplay.from_monitor(monitor, axes=axes)
 plt.show()
