@@ -60,11 +60,11 @@ def score_estimator(estimator: Any, X: Any, y_true: Any, sample_weight: Any = No
     labels = check_labels(y_true)
     abstainer, inner_X = find_abstainer(estimator, X)
     if abstainer is None:
-        given = _predict_proba(estimator, X)
-        proba = spread_zeros(given)
+        raw_proba = _predict_proba(estimator, X)
+        proba = spread_zeros(raw_proba)
         confidence = max_proba(proba)
         predictions = _compare(labels, proba, row_argmax(proba), estimator.classes_, sample_weight)
-        predictions = replace(predictions, _undecided=_find_zeros(given, proba))
+        predictions = replace(predictions, _undecided=_find_zeros(raw_proba, proba))
         return score_rows(predictions, confidence=confidence, correctness=confidence)
     decisions = decide_rows(abstainer, inner_X)
     predictions = _compare(
@@ -102,11 +102,11 @@ def _predict_proba(estimator: Any, X: Any) -> FloatArray:
     return check_own_proba(estimator.predict_proba(X), X, estimator)
 
 
-def _find_zeros(given: FloatArray, proba: FloatArray) -> BoolArray | None:
+def _find_zeros(raw_proba: FloatArray, proba: FloatArray) -> BoolArray | None:
     """Return which rows are zeros, once they are spread; None for none."""
-    if given is proba:
+    if raw_proba is proba:
         return None
-    return np.asarray(np.all(given == 0.0, axis=1))
+    return np.asarray(np.all(raw_proba == 0.0, axis=1))
 
 
 def _curve_at(rows: ScoredRows, threshold: float | None) -> tuple[RiskCoverageCurve, float]:

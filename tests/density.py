@@ -196,6 +196,46 @@ def measure_files(root: Path) -> list[tuple[float, str]]:
     return sorted(rows, reverse=True)
 
 
+#: Names that are no nouns; they may stand where the next line uses them up.
+VAGUE = {
+    "asked",
+    "found",
+    "given",
+    "kept",
+    "known",
+    "made",
+    "own",
+    "said",
+    "seen",
+    "stated",
+    "told",
+}
+
+
+def find_vague_names(root: Path) -> list[str]:
+    """Return where parameters, and locals that live beyond the next line, have no noun."""
+    places = []
+    for path in sorted(root.rglob("*.py")):
+        for function in ast.walk(parse(path)):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = _vague_names_of(function)
+                places += [f"{path}:{function.lineno} {name}" for name in sorted(names)]
+    return places
+
+
+def _vague_names_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    names = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)} & VAGUE
+    first_lines: dict[str, int] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE:
+            line = first_lines.get(node.id, node.lineno)
+            first_lines[node.id] = min(line, node.lineno)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.lineno > first_lines.get(node.id, node.lineno) + 1:
+            names.add(node.id)
+    return names
+
+
 def main() -> None:
     if sys.argv[1] == "--files":
         for per_statement, name in measure_files(Path(sys.argv[2])):

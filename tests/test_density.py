@@ -44,6 +44,10 @@ def test_no_function_holds_more_than_a_dozen_names(package):
     assert package["many_statements"] == 0
 
 
+def test_names_that_live_longer_than_a_line_are_nouns():
+    assert density.find_vague_names(PACKAGE) == []
+
+
 def test_no_file_is_packed():
     for expressions, name in density.measure_files(PACKAGE):
         room, *_ = Path(name).relative_to(PACKAGE).parts

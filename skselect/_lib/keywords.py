@@ -189,8 +189,8 @@ def write_options(
     described = "\n".join(descriptions[name] for name in names)
     _fill_docstring(function, described, defaults.get("strategy"))
     signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    complete = signature.replace(parameters=[*own, *shared])
+    own_parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    complete = signature.replace(parameters=[*own_parameters, *shared])
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

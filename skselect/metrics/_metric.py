@@ -77,12 +77,12 @@ def compute(
         Other parameters of the kernel.
     """
     about_rows, of_kernel = _split(options)
-    form, known = _read_kernel(kernel)
+    form, kernel_parameters = _read_kernel(kernel)
     if form == "predictions" and about_rows.get("confidence") is None:
         source: Any = Predictions.from_proba(y_true, y_proba, **about_rows)
     else:
         rows = score_proba(y_true, y_proba, **about_rows)
-        if "threshold" in known:
+        if "threshold" in kernel_parameters:
             rows = rows.at_threshold
         source = getattr(rows, form)
     if "threshold" in of_kernel:

@@ -324,8 +324,8 @@ class Certificate(Stated, NotebookText):
     @property
     def is_certified(self) -> bool:
         """Whether each guarantee is exact and holds with high probability."""
-        own = self.exact and self.guarantee == "high_probability"
-        return own and all(one.is_certified for one in self.also)
+        is_guaranteed = self.exact and self.guarantee == "high_probability"
+        return is_guaranteed and all(other.is_certified for other in self.also)
 
     @property
     def since(self) -> str:
