@@ -17,10 +17,14 @@ def find_direction_doubt(
     """Say that smaller values of a confidence seem to be surer; "" for losses between 0 and 1."""
     if is_graded(loss):
         return ""
+    wrong = loss > 0
     counts = ~np.isnan(confidence)
     if unjudged is not None:
         counts &= ~unjudged
-    return doubt_direction(loss[counts] > 0, confidence[counts])
+    if not np.all(counts):  # else no copy of the rows
+        wrong = wrong[counts]
+        confidence = confidence[counts]
+    return doubt_direction(wrong, confidence)
 
 
 def doubt_counts(auroc: float, n_right: float, n_errors: float) -> str:

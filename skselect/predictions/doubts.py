@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import gammaln, ndtr
 
-from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import BoolArray, FloatArray, IntArray, LabelArray, spans
 
 #: Probability that a table whose confidences mean nothing is doubted.
 LEVEL = 0.001
@@ -81,16 +81,15 @@ def reversed_auroc(wrong: BoolArray, confidence: FloatArray) -> float:
     The test is that of Mann and Whitney, one-sided; it counts ties by half and takes the variance
     without them, which is larger.
     """
-    right = confidence[~wrong]
-    errors = confidence[wrong]
-    n_pairs = len(right) * len(errors)
+    n_errors = int(np.count_nonzero(wrong))
+    n_pairs = n_errors * (len(wrong) - n_errors)
     if n_pairs == 0:
         return math.nan
     error = math.sqrt((len(wrong) + 1.0) / 12.0 / n_pairs)
-    if not is_low(_least_auroc(right, errors), error):
+    if not is_low(_count_surer(wrong, confidence) / n_pairs, error):
         return math.nan
-    right = np.sort(right)
-    errors = np.sort(errors)
+    right = np.sort(confidence[~wrong])
+    errors = np.sort(confidence[wrong])
     n_below = np.searchsorted(right, errors, side="left")
     n_up_to = np.searchsorted(right, errors, side="right")
     auroc = 1.0 - float(np.sum(n_below + n_up_to)) / 2.0 / n_pairs
@@ -102,20 +101,23 @@ def is_low(auroc: float, error: float) -> bool:
     return bool(ndtr((auroc - 0.5) / error) <= LEVEL)
 
 
-def _least_auroc(right: FloatArray, errors: FloatArray) -> float:
-    """Return a lower bound of the failure AUROC, by counts in equal intervals, without a sort."""
-    low = min(right.min(), errors.min())
-    high = max(right.max(), errors.max())
-    scale = _INTERVALS / max(float(high) - float(low), 1e-300)
-    if not 0.0 < scale * (float(high) - float(low)) < math.inf:
+def _count_surer(wrong: BoolArray, confidence: FloatArray) -> float:
+    """Return in how many pairs, at least, the right answer is surer than the error.
+
+    Rows are counted in equal intervals, without a sort; pairs within an interval are left out.
+    """
+    low = float(confidence.min())
+    width = float(confidence.max()) - low
+    scale = _INTERVALS / max(width, 1e-300)
+    if not 0.0 < scale * width < math.inf:
         return 0.0
-    n_right = _count_in_intervals((right - low) * scale)
-    n_errors = _count_in_intervals((errors - low) * scale)
+    n_rows = np.zeros(_INTERVALS + 1, dtype=np.int64)
+    n_errors = np.zeros(_INTERVALS + 1, dtype=np.int64)
+    for rows in spans(len(confidence)):
+        # The last interval takes its end, too.
+        interval = ((confidence[rows] - low) * scale).astype(np.int64)
+        n_rows += np.bincount(interval, minlength=_INTERVALS + 1)
+        n_errors += np.bincount(interval[wrong[rows]], minlength=_INTERVALS + 1)
+    n_right = n_rows - n_errors
     n_errors_below = np.cumsum(n_errors) - n_errors
-    n_surer = float(np.sum(n_right * n_errors_below))
-    return n_surer / (len(right) * len(errors))
-
-
-def _count_in_intervals(scaled: FloatArray) -> IntArray:
-    """Return how many numbers lie in each interval of length one; the last takes its end, too."""
-    return np.bincount(scaled.astype(np.int64), minlength=_INTERVALS + 1)
+    return float(np.sum(n_right * n_errors_below))
