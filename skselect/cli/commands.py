@@ -239,6 +239,7 @@ def _choose(
             confidence=confidence,
             shortlist=shortlist,
             assume=options.assume,
+            random_state=options.seed or 0,
         )
     policy = make_policy(
         selection,

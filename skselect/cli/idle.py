@@ -31,7 +31,8 @@ CONDITIONS = {
     ("evaluate", "--features"): "the report shows errors: without --brief, or with --html",
     ("evaluate", "--subgroups"): "the whole report is made, or a policy reads them",
     ("tune", "--out-next"): "--next says how many rows to write",
-    ("tune", "--seed"): "--shortlist sets a share of the rows apart",
+    ("tune", "--seed"): "--shortlist sets a share of the rows apart, or coins are drawn "
+    "(--audit-proba, --reviewer)",
     ("tune", "--confidence"): "probabilities are read",
 }
 
@@ -89,7 +90,8 @@ def _refuse_idle_of_tune(options: TuneOptions, table: Table) -> None:
     if options.out_next is not None and options.next is None:
         refuse("tune", "--out-next")
     sets_apart = options.shortlist is not None and len(options.shortlist) > 1
-    if options.seed is not None and not sets_apart:
+    draws = sets_apart or options.audit_proba is not None or options.reviewer is not None
+    if options.seed is not None and not draws:
         refuse("tune", "--seed")
     if options.confidence is not None and not table.proba:
         refuse("tune", "--confidence")

@@ -323,7 +323,8 @@ _COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         _option("--max-analyses", "how often you will run tune at most while you add rows to this "
                 "table, this run included; plan it before the first run; all runs share --delta "
                 "(default: 1)", type=int, metavar="K"),
-        _option("--seed", "seed of the rows that --shortlist sets apart (default: any)", type=int),
+        _option("--seed", "seed of the rows that --shortlist sets apart (default: any), and of the "
+                "coins of --audit-proba and --reviewer (default: 0)", type=int),
         _option("--assume", "independent: the order of the rows means nothing, although it shows "
                 "in losses or confidences (the table is sorted by site, say)", nargs="+",
                 default=(), choices=["independent"]),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skselect import objectives
-from skselect._lib.checks.options import check_count, check_delta
+from skselect._lib.checks.options import check_count, check_delta, check_seed
 from skselect._lib.notebook import count
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError
@@ -36,8 +36,6 @@ from skselect.selection.sample import Sample
 
 # A notice spells out so many guarantees at most, and counts the others.
 _MANY = 10
-# Of the coins by which costs become errors.
-_SEED = 0
 # How the notice begins where rows contradict a guarantee of the policy, or do not confirm it.
 _STARTS = {
     "broken": f"{certificates.NOT_MET} by these rows.",
@@ -56,6 +54,7 @@ def certify(
     delta: float | None = None,
     subgroups: Any = None,
     assume: str | Sequence[str] = (),
+    random_state: Any = 0,
 ) -> Certificate:
     """Certify a fixed policy on fresh rows.
 
@@ -90,6 +89,9 @@ def certify(
         Assumptions you confirm although a test on the rows rejects them. "independent": the order
         of the rows means nothing, although losses or confidences change along it (at level 0.01),
         which otherwise makes the certificate an estimate.
+    random_state : int, Generator, RandomState or None, default=0
+        The seed of the coins for costs, fixed before these rows are seen; the certificate states
+        it. None draws one, so that users of one table do not share their coins.
 
     Returns
     -------
@@ -123,6 +125,7 @@ def certify(
     guarantee = _read_certified(objective, target, delta, policy.rule)
     rows = predicting.rows_given(y_true, y_proba, others)
     sample = _decide_fresh(policy, rows, subgroups, guarantee)
+    sample = replace(sample, seed=check_seed(random_state)).with_reviewer(guarantee)
     all_counted = sample.outcomes.all_counted
     curve = sample.sort(all_counted)
     sample = read_copies(sample, policy, subgroups)
@@ -182,8 +185,7 @@ def _decide_fresh(
         predicting.refuse_unjudged(
             answered, f"objective={guarantee.name!r}, where it reads costs or a reviewer,"
         )
-    sample = sample_of(answered, accepted, confidence, meaning.kind)
-    return replace(sample, seed=_SEED).with_reviewer(guarantee)
+    return sample_of(answered, accepted, confidence, meaning.kind)
 
 
 def _find_reused(
@@ -207,7 +209,7 @@ def _write(guarantee: objectives.Guarantee, threshold: float, sample: Sample) ->
     accepted = sample.accepted
     assert accepted is not None
     outcomes = sample.outcomes.all_counted
-    counted = outcomes.count(_SEED, cases=sample.cases)
+    counted = outcomes.count(sample.seed, cases=sample.cases)
     # All accepted rows are tested together: one entry of a curve.
     confidence = accepted.astype(np.float64)
     together = replace(outcomes, confidence=confidence)
@@ -230,7 +232,7 @@ def _describe_origin(
     outcomes = sample.outcomes.all_counted
     refusal = _why_not(guarantee, counts)
     if outcomes.needs_coins and not refusal:
-        sample = sample.doubting(*certificates.note_coins(outcomes.toss(_SEED)))
+        sample = sample.doubting(*certificates.note_coins(outcomes.toss(sample.seed)))
     return replace(
         sample.pooled,
         by_chance=outcomes.needs_coins,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from skselect._lib import arrays
 from skselect._lib.checks import rows as row_checks, shown
-from skselect._lib.checks.options import check_choice, check_confidence_fits
+from skselect._lib.checks.options import check_choice, check_confidence_fits, check_seed
 from skselect._lib.coins import Coins
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.predictions import (
@@ -426,7 +426,7 @@ class Outcomes:
 
     def count(
         self,
-        seed: int,
+        seed: int | None,
         largest_weight: float | None = None,
         *,
         cases: str = "",
@@ -439,11 +439,12 @@ class Outcomes:
 
         Parameters
         ----------
-        seed : int
-            With it a row's own values choose its coins, to ten digits: confidence, loss, weight and
-            reviewer's loss. Rows of equal values have coins of their own, one after the other. So
-            neither the order of the rows nor the last bits matter, a row keeps its coins when the
-            table grows, and a smaller `largest_weight` keeps all rows that a larger one keeps.
+        seed : int or None
+            None draws one. With it a row's own values choose its coins, to ten digits: confidence,
+            loss, weight and reviewer's loss. Rows of equal values have coins of their own, one
+            after the other. So neither the order of the rows nor the last bits matter, a row keeps
+            its coins when the table grows, and a smaller `largest_weight` keeps all rows that a
+            larger one keeps.
         largest_weight : float, default=None
             A limit, fixed beforehand, that no weight can exceed. None where all are equal.
         cases : str, default=""
@@ -459,7 +460,7 @@ class Outcomes:
         missed = self.reviewer_loss
         if not self.needs_coins:
             return self
-        coins = self.toss(seed, cases)
+        coins = self.toss(check_seed(seed), cases)
         readings = self.readings
         if weight is not None and largest_weight is not None:
             chance = weight / largest_weight

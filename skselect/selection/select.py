@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from skselect._lib.arrays import BoolArray, ConfidenceSpec, LossSpec, is_graded
-from skselect._lib.checks.options import check_choice
+from skselect._lib.checks.options import check_choice, check_seed
 from skselect._lib.checks.rows import check_same_order, refuse_own_confidence
 from skselect._lib.keywords import ClassOptions, share_options
 from skselect.curve.curve import RiskCoverageCurve
@@ -64,6 +64,7 @@ def select_threshold(
     shortlist: float | Shortlist | None = None,
     assume: str | Sequence[str] = (),
     on_infeasible: str = "raise",
+    random_state: Any = 0,
     **options: Unpack[ClassOptions],
 ) -> results.ThresholdSelection | results.GroupedSelection:
     """Choose a threshold from a table of predictions, without an estimator.
@@ -115,6 +116,10 @@ def select_threshold(
         What to do if no threshold meets the target: raise, or warn and defer everything. While some
         rows are not judged, there is only a warning if a threshold would pass with all of them
         right.
+    random_state : int, Generator, RandomState or None, default=0
+        The seed of the coins for weights, costs and graded losses, and of rows that name levels,
+        fixed before these rows are seen; the certificate states it. None draws one, so that users
+        of one table do not share their coins.
     %(options)s
 
     Returns
@@ -175,6 +180,7 @@ def select_threshold(
         drawn=draw_of(source).assumed if isinstance(source, Predictions) else "",
         # The same rows are sorted once.
         sort=cache(RiskCoverageCurve.from_outcomes),
+        seed=check_seed(random_state),
     )
     sample = _doubt(sample, objectives, subgroups, certificates.check_vouched(assume))
     selection = _choose(sample, objectives, shortlist, on_infeasible)

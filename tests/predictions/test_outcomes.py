@@ -193,6 +193,11 @@ def test_another_seed_and_other_cases_are_another_draw():
     assert len(draws) == 4
 
 
+def test_a_seed_that_is_drawn_is_another_one_each_time():
+    rows = Outcomes(np.full(50, 0.5), np.arange(50))
+    assert len({tuple(rows.count(None).loss) for _ in range(5)}) > 1
+
+
 def test_the_last_bit_of_a_loss_or_weight_moves_nothing(rng):
     n = 1000
     loss, weight, rate = rng.random(n), rng.uniform(0.5, 4, n), rng.random(n)

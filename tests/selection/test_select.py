@@ -883,3 +883,31 @@ def test_verdicts_at_random_are_seldom_doubted(rng):
     assert draw_of(Predictions.from_verdicts(["right", None] * 50, [0.5] * 100)).doubt == ""
     assert draw_of(Predictions.from_verdicts(["right", None] * 50, [0.5, np.nan] * 50)).doubt == ""
     assert draw_of(Predictions.from_verdicts(["right", None] * 50, [0.5, "x"] * 50)).doubt == ""
+
+
+@pytest.mark.parametrize("seed", [3, None])
+def test_coins_are_drawn_with_a_seed_that_the_certificate_states(seed, rng):
+    n = 2000
+    rows = Outcomes(np.round(rng.random(n) ** 8, 6), np.round(rng.random(n), 6))
+    options = {"objective": Risk(0.3)}
+    found = select_threshold(rows, **options, random_state=seed).certificate
+    again = select_threshold(rows, **options, random_state=found.seed).certificate
+    assert again.to_dict() == found.to_dict() | {"created": again.to_dict()["created"]}
+    assert f"drawn with the seed {found.seed}" in found.details()
+    assert seed in (found.seed, None)
+    assert select_threshold(rows, **options).certificate.seed == 0
+    drawn = {select_threshold(rows, **options, random_state=None).certificate.seed for _ in "123"}
+    assert len(drawn) == 3
+
+
+def test_a_check_of_costs_states_its_seed(rng):
+    y = rng.integers(0, 2, 400)
+    proba = np.where(y[:, None] == [0, 1], 0.9, 0.1)
+    proba[::10] = proba[::10, ::-1]  # errors cost 2 or 5
+    costs = {0: {1: 2}, 1: {0: 5}}
+    rows = Predictions.from_proba(y, proba, cost_matrix=costs)
+    policy = select_threshold(rows, objective=Risk(1.0)).policy
+    for seed in (0, 7, None):
+        options = {} if seed == 0 else {"random_state": seed}
+        certificate = certify(policy, y, proba, objective=Risk(1.0), **options)
+        assert seed in (certificate.seed, None)
