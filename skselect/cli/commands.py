@@ -411,13 +411,21 @@ def apply(options: ApplyOptions) -> int:
             return _say_who_waits(waiting, options)
     decided, confidence = _decide(policy, table, rows, stage_scores, options.capacity)
     _write_decisions(decided.add_prefix(options.prefix), table, options)
-    counts = policies.count_at_quantiles(policy, confidence)
-    numbers = "--proba" if table.proba else "confidence"
-    policies.warn_if_far(policy, counts, len(confidence), numbers)
+    _warn_of_unlike(policy, table, confidence)
     _say_how_many(decided["accepted"])
     if _is_refused(policy):
         return REFUSED
     return 0
+
+
+def _warn_of_unlike(policy: AbstentionPolicy, table: Table, confidence: FloatArray) -> None:
+    """Warn where rows have other confidences than those that tuned the policy."""
+    numbers = "--proba"
+    if not table.proba:
+        numbers = "confidence"
+        policies.warn_of_scale(policy, confidence)
+    counts = policies.count_at_quantiles(policy, confidence)
+    policies.warn_if_far(policy, counts, len(confidence), numbers)
 
 
 def _say_how_many(accepted: pd.Series) -> None:

@@ -22,6 +22,7 @@ from skselect.policy.policy import (
     describe_far,
     read_scores,
     warn_if_far,
+    warn_of_scale,
 )
 from skselect.policy.seen_rows import share_recorded
 from skselect.predictions import predictions as predicting
@@ -77,6 +78,7 @@ def decide_labelled(
     has_scores = predictions.y_proba is not None or predicting.hold_decision_values(predictions)
     if not has_scores:  # only the threshold is applied
         confidence = compute_confidence(predictions, None)
+        warn_of_scale(policy, confidence)
         accepted = accept_answers(policy, confidence, predictions.answers, subgroups)
         return predictions, accepted, confidence
     scores = predicting.raw_scores(predictions)

@@ -508,6 +508,8 @@ class AbstentionPolicy(NotebookText):
     def _check_batch(self, decisions: Decisions, capacity: int | None) -> Decisions:
         """Defer at most `capacity` rows; warn where many are unlike those that tuned the policy."""
         decisions = limit_deferred(self, decisions, capacity)
+        if decisions.answers is not None:
+            warn_of_scale(self, decisions.confidence)
         if len(decisions.accepted) >= _LARGE:
             name = "y_proba" if decisions.answers is None else "confidence"
             counts = count_at_quantiles(self, decisions.confidence)
@@ -1231,6 +1233,23 @@ def count_at_quantiles(policy: AbstentionPolicy, confidence: FloatArray) -> IntA
     below = [np.sum(confidence < quantile) for quantile in quantiles]
     up_to = [np.sum(confidence <= quantile) for quantile in quantiles]
     return np.array([below, up_to], dtype=np.int64).T
+
+
+def warn_of_scale(policy: AbstentionPolicy, confidence: FloatArray) -> None:
+    """Warn where confidences leave [0, 1], and no stored quantile does, however few they are."""
+    quantiles = policy.confidence_quantiles.values()
+    if not quantiles or min(quantiles) < 0 or max(quantiles) > 1:
+        return
+    is_outside = (confidence < 0) | (confidence > 1)
+    if not is_outside.any():
+        return
+    rows = row_checks.name_undecided(is_outside, "confidence")
+    value = confidence[is_outside][0]
+    warn_user(
+        f"{rows}, with {value:g}, lie outside [0, 1], where those are that tuned this policy (by "
+        "their quantiles). If they have another scale, such as per cents, divide them by 100: "
+        "nothing is guaranteed about them."
+    )
 
 
 def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = "y_proba") -> None:

@@ -677,3 +677,26 @@ def test_the_capacity_that_suffices_in_most_batches():
         assert stats.binom.cdf(found, n, most) >= share
         assert found == 0 or stats.binom.cdf(found - 1, n, most) < share
     check_refused("coverage", sk.AbstentionPolicy(np.array([0, 1]), 0.8).capacity_needed, 100)
+
+
+@pytest.mark.parametrize(("score", "row", "is_odd"), [
+    (0.85, 0, False), (1.0, 0, False), (85.0, 1, True), (-0.1, 2, True),
+])  # fmt: skip
+def test_a_confidence_of_another_scale_is_named_in_the_smallest_batch(score, row, is_odd, rng):
+    confidence = rng.random(400)
+    rows = sk.Predictions.from_labels(["a"] * 400, ["a"] * 400, confidence)
+    policy = sk.select_threshold(rows, objective=sk.Risk(0.1)).policy
+    today = np.full(3, 0.9)
+    today[row] = score
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        policy.decide(y_pred=["a"] * 3, confidence=today)
+        sk.check_policy(policy, sk.Predictions.from_labels(["a"] * 3, ["a"] * 3, today))
+    said = [str(w.message) for w in caught if "another scale" in str(w.message)]
+    assert len(said) == 2 * is_odd
+    assert all(f"the first is row {row}), with {score:g}, " in text for text in said)
+    if is_odd:  # scores that were never shares have no such scale
+        rows = sk.Predictions.from_labels(["a"] * 400, ["a"] * 400, 100 * confidence - 1)
+        policy = sk.select_threshold(rows, objective=sk.Risk(0.1)).policy
+        with warnings.catch_warnings(action="error"):
+            policy.decide(y_pred=["a"] * 3, confidence=today)
