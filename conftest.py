@@ -20,6 +20,7 @@ collect_ignore = [
     "docs/conf.py",
     "docs/cards.py",
     "docs/links.py",
+    "docs/live.py",
 ]  # parts of Sphinx, without doctests
 TORCH_EXAMPLES = {"skselect.losses.cau_loss", "skselect.losses.soft_cwsa_loss"}
 
