@@ -78,7 +78,7 @@ from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import Subgroups, check_enough_classes, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
-from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.decisions import DecisionRule, read_costs
 from skselect.predictions.direction import warn_of_direction
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, encode_reviewer
@@ -399,7 +399,7 @@ class ThresholdTuner(
         certificates.check_vouched(self.assume)
         costs = None
         if base.cost_matrix is not None:
-            costs = option_checks.check_costs(base.cost_matrix)
+            costs = read_costs(base.cost_matrix)
         requested = read_objective(self.objective, self.target, self.delta)
         loss = first_of(requested).choose_loss(has_costs=costs is not None)
         meaning = Loss.of(loss, DecisionRule(base.decision, costs))

@@ -92,10 +92,13 @@ def _tell_least(
     if least is None or coverage is None:
         which = "this row" if curve.n_rows == 1 else "these rows"
         return f"No target up to 50 % would have been met by {which}."
-    return (
-        f"A target of {rounded_target(guarantee, least)} would have been met "
-        f"({100.0 * coverage:.0f} % answered). To promise it, name it and use fresh rows."
+    met = (
+        f"target of {rounded_target(guarantee, least)} would have been met "
+        f"({100.0 * coverage:.0f} % answered)"
     )
+    if guarantee.n_sharing > 1:
+        return f"By itself, a {met}; this says nothing of the guarantees beside it."
+    return f"A {met}. To promise it, name it and use fresh rows."
 
 
 def rounded_target(guarantee: Guarantee, least: float) -> str:
@@ -116,6 +119,10 @@ def _tell_plan(guarantee: Guarantee, curve: RiskCoverageCurve, plan: advice.Rows
         if plan.low == plan.high:
             needed = f"about {count(plan.low, 'such row')}"
     in_all = _name_all(guarantee, plan)
+    if plan.high is not None and plan.high <= curve.n_rows:
+        # Most samples of so many rows would do, and this one does not.
+        needed = "about as many such rows"
+        in_all = ""
     provable = clopper_pearson_upper(0, curve.n_rows, guarantee.level)
     at_best = rounded_target(guarantee, guarantee.bound(provable))
     proof = f"these {curve.n_rows:,} prove"
@@ -163,10 +170,11 @@ def _tell_that_no_rows_help(guarantee: Guarantee, curve: RiskCoverageCurve, targ
         size = f"{100.0 * guarantee.smallest_set:g} % of the cases"
         of_size = f" of at least {size} (min_coverage={guarantee.smallest_set:g})"
     perfect = f"Even a perfect ranking could answer at most {rounded(100.0 * most, 2, up=True)} %"
+    smaller = " or a smaller min_coverage" if of_size else ""
     return (
         f"More rows will not help: every accepted set{of_size} has a risk above {bound} (level "
         f"{guarantee.level:g}). {perfect}. Now: improve the model or its confidence, or name a "
-        "larger target."
+        f"larger target{smaller}."
     )
 
 

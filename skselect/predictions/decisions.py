@@ -126,10 +126,14 @@ class DecisionRule:
         return np.where(y_true < 0, 1.0, shares[y_true, y_pred])
 
 
+def read_costs(values: Any) -> FloatArray:
+    """Return what each answer costs, by true class and answer, before the classes are known."""
+    return check_costs(_tabulate_costs(values))
+
+
 def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
     """Return what each answer costs: (K, K), finite, none negative, not all zero."""
-    if isinstance(values, Mapping):
-        values = _tabulate_costs(values)
+    values = _tabulate_costs(values)
     names = column_names(values)
     # Rows of polars and Arrow tables have no names: they are in the order of the columns.
     if names is not None and not hasattr(values, "iloc"):
@@ -149,13 +153,13 @@ def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
     return costs
 
 
-def _tabulate_costs(values: Mapping[Any, Any]) -> pd.DataFrame:
-    """Return costs by true class and answer as a table; a right answer costs 0 unless it says so.
+def _tabulate_costs(values: Any) -> Any:
+    """Return costs in a dict as a table, any other costs as they are.
 
-    Parameters
-    ----------
-    values : mapping of true class to mapping of answer to cost
+    The dict maps true classes to dicts of answers; a right answer costs 0 unless it says so.
     """
+    if not isinstance(values, Mapping):
+        return values
     if not values or not all(isinstance(row, Mapping) for row in values.values()):
         raise ValueError(
             "cost_matrix as a dict must hold a dict of answers for each true class, such as "

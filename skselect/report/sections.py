@@ -461,10 +461,13 @@ def _show_calibration(model: dict[str, Any]) -> Section:
         ("p", "csr_p_value", show_p_value),
     )
     note = (
-        "Answers with a calibrated confidence of 0.9 are right in 90 % of cases. "
-        "CSR is about 1 for a calibrated confidence, and far above 1 where there are errors near "
-        "certainty; p is the probability that a calibrated model has a CSR as large."
+        "Where it is calibrated, answers that claim to be right with probability 0.9 are right in "
+        "90 % of cases. CSR is about 1 for a calibrated confidence, and far above 1 where there "
+        "are errors near certainty; p is the probability that a calibrated model has a CSR as "
+        "large."
     )
+    if model["costs"] is not None:
+        note = f"The threshold is about expected costs, not about this claim. {note}"
     lines = [_describe_calibration(state) for state in states]
     return Section("calibration", "Is the confidence calibrated?", lines, {"": table}, note=note)
 

@@ -12,7 +12,7 @@ import numpy as np
 from skselect._lib.arrays import BoolArray, FloatArray
 from skselect._lib.checks import warn_user
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
-from skselect.exceptions import InfeasibleTargetError
+from skselect.exceptions import InfeasibleTargetError, Refusal
 from skselect.objectives import Cost, Counts, Coverage, Found, Guarantee, Objective
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate, Origin
@@ -248,7 +248,8 @@ def settle_together(
         for selection, entries in zip(selections, passing_entries, strict=True):
             if not np.any(entries):
                 return report_infeasible(selection, on_infeasible)
-        return _report_contradiction(selections, on_infeasible)
+        alone = [_tell_coverage(curve, entries) for entries in passing_entries]
+        return _report_contradiction(selections, alone, on_infeasible)
     certified = [
         selection.certificate for selection in selections if selection.certificate is not None
     ]
@@ -303,21 +304,35 @@ def report_infeasible(selection: ThresholdSelection, on_infeasible: str) -> Thre
     return selection
 
 
+def _tell_coverage(curve: RiskCoverageCurve, entries: BoolArray) -> str:
+    """Say which shares of the rows a guarantee could answer by itself."""
+    coverage = curve.coverage[entries]
+    least = f"{100.0 * np.min(coverage):.0f} %"
+    most = f"{100.0 * np.max(coverage):.0f} %"
+    return least if least == most else f"{least} to {most}"
+
+
 def _report_contradiction(
-    selections: Sequence[ThresholdSelection], on_infeasible: str
+    selections: Sequence[ThresholdSelection], alone: Sequence[str], on_infeasible: str
 ) -> ThresholdSelection:
-    """Return a selection of guarantees that no threshold keeps together; raise or warn."""
+    """Return a selection of guarantees that no threshold keeps together; raise or warn.
+
+    `alone` says which shares of the rows each could answer by itself.
+    """
     statements = [
-        selection.certificate.statement
-        for selection in selections
+        f"{selection.certificate.statement} (alone: {coverage} answered)"
+        for selection, coverage in zip(selections, alone, strict=True)
         if selection.certificate is not None
     ]
+    guarantee = "; ".join(statements)
     reason = (
-        "Each of these guarantees could be kept by itself, but no threshold is known to keep all "
-        f"of them: {'; '.join(statements)}. Relax one of them, or use more rows."
+        "REFUSED: each of these guarantees could be kept by itself, but no threshold is known to "
+        f"keep all of them: {guarantee}. Now: relax one of them, and use fresh rows (asking these "
+        "again, or with more, breaks the guarantee)."
     )
     if on_infeasible == "raise":
-        raise InfeasibleTargetError(reason, remedy=REMEDY)
+        refusal = Refusal(reason, guarantee)
+        raise InfeasibleTargetError("", remedy=REMEDY, explain=lambda: refusal)
     warn_user(f"{reason} Nothing will be accepted.")
     return selections[0]
 

@@ -14,7 +14,7 @@ from sklearn import ensemble
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -1110,3 +1110,14 @@ def test_a_classifier_that_calibrates_by_folds_of_its_own_is_warned_about(data):
     tuner = ThresholdTuner(CalibratedClassifierCV(GaussianNB(), cv=2), cv=2, random_state=0)
     with pytest.warns(UserWarning, match="calibration='platt'"):
         tuner.fit(*data)
+
+
+def test_costs_in_a_dict_are_those_of_a_table():
+    X, y = load_breast_cancer(return_X_y=True)
+    costs = {0: {1: 20}, 1: {0: 1}}
+    thresholds = []
+    for cost_matrix in (costs, [[0, 20], [1, 0]]):
+        model = SelectiveClassifier(GaussianNB(), decision="min_cost", cost_matrix=cost_matrix)
+        tuner = ThresholdTuner(model, Coverage(0.85), random_state=0).fit(X, y)
+        thresholds.append(tuner.policy_.threshold)
+    assert thresholds[0] == thresholds[1]

@@ -95,7 +95,7 @@ def test_a_threshold_of_several_guarantees_passes_each_at_its_share(together):
     assert "(95 % confidence)." in unwrap(str(made))
 
 
-@pytest.mark.filterwarnings("ignore:Each of these guarantees")
+@pytest.mark.filterwarnings("ignore:REFUSED. each of these guarantees")
 @pytest.mark.parametrize("about", ["given_class", "given_prediction"])
 @pytest.mark.parametrize("target", [0.5, 0.9])
 def test_a_list_proves_no_coverage_that_too_few_rows_cannot_prove(about, target, rng):
@@ -147,8 +147,13 @@ def test_a_list_of_one_is_that_one_and_the_order_of_rows_means_nothing(together,
 def test_several_refuse_by_the_one_that_fails_or_because_they_contradict(together):
     with pytest.raises(InfeasibleTargetError, match=r"REFUSED: at most 0\.01 % of the answers"):
         select_threshold(together, objective=[Coverage(0.5), Risk(0.0001)])
-    with pytest.raises(InfeasibleTargetError, match=r"could be kept by itself.*at least 99 %"):
+    with pytest.raises(InfeasibleTargetError, match=r"could be kept by itself") as refusal:
         select_threshold(together, objective=[Risk(0.02), Coverage(0.99)])
+    assert "at least 99 % of all cases are answered (alone: " in refusal.value.guarantee
+    assert "breaks the guarantee" in str(refusal.value)
+    with pytest.raises(InfeasibleTargetError, match="By itself, a target of") as refusal:
+        select_threshold(together, objective=[Coverage(0.5), Risk(0.003)])
+    assert "To promise it" not in str(refusal.value)
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
         none = select_threshold(
             together, objective=[Risk(0.02), Coverage(0.99)], on_infeasible="abstain"
