@@ -177,6 +177,20 @@ class InfeasibleTargetError(ValueError):
 
         return InfeasibleTargetError("", remedy=self.remedy, explain=explain)
 
+    def supposing(self, assumption: str) -> InfeasibleTargetError:
+        """Return the same refusal where rows were taken to be better than anyone knows.
+
+        Its numbers stand in the text alone, after the assumption.
+        """
+
+        def explain() -> Refusal:
+            refusal = self._look()
+            verdict, *lines = refusal.text.split("\n")
+            text = "\n".join([verdict, assumption, *lines])
+            return Refusal(text, refusal.guarantee)
+
+        return InfeasibleTargetError("", remedy=self.remedy, explain=explain)
+
     def _look(self) -> Refusal:
         """Return the refusal, which is worked out when it is first asked for."""
         if self._explain is not None:

@@ -81,7 +81,8 @@ A policy is replaced only if --out names it, and rows to judge only if --out-nex
 never replaces a policy with a certificate.
 
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
-certificate is an estimate (its first line says why), 130 interrupted (nothing is written)
+certificate is an estimate (its first line says why) or more verdicts are needed (--unjudged),
+130 interrupted (nothing is written)
 """
 _APPLY = """The command appends the columns decision (empty where a row is deferred), suggestion,
 accepted, confidence and threshold. It drops the columns of probabilities and keeps all others. A
@@ -478,10 +479,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return INTERRUPTED
         except InfeasibleTargetError as error:
             reason = _name_options(error.reason, parsed)
-            _say(
-                f"{reason} Nothing is written. Use fresh rows, for this --target or for a larger "
-                "one, or improve the model."
-            )
+            _say(f"{reason} Nothing is written.")
             return INFEASIBLE
         except (ValueError, ImportError, OSError) as error:
             _say(_name_options(error, parsed))

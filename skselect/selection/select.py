@@ -292,9 +292,17 @@ def _choose_while_judging(
     sample: Sample, choosing: Sample, objectives: Objectives, on_infeasible: str
 ) -> results.ThresholdSelection | results.GroupedSelection:
     """Choose where rows that nobody has judged yet count as errors; name those to judge next."""
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        # What passes if all of them are right.
-        hope = picking.pick(choosing.if_right, objectives, on_infeasible)
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            # What passes if all of them are right.
+            hope = picking.pick(choosing.if_right, objectives, on_infeasible)
+    except InfeasibleTargetError as error:
+        assert sample.outcomes.unjudged is not None
+        n_unjudged = int(np.count_nonzero(sample.outcomes.unjudged))
+        rows = "1 row that nobody has judged were"
+        if n_unjudged > 1:
+            rows = f"{n_unjudged:,} rows that nobody has judged were all"
+        raise error.supposing(f"No further verdict can help, even if the {rows} right:") from None
     if min(hope.thresholds.values()) < np.inf:
         on_infeasible = "wait"
     selection = picking.pick(choosing, objectives, on_infeasible)

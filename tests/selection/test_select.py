@@ -717,6 +717,18 @@ def test_rows_to_judge_are_those_that_can_raise_the_coverage(pool, objective):
     assert (len(named) > 0) == (best > found.coverage)
 
 
+def test_a_refusal_that_no_verdict_can_lift_says_what_it_supposes():
+    verdicts = np.where(np.arange(400) % 3 == 0, "wrong", "")
+    rows = Predictions.from_verdicts(verdicts, np.linspace(1, 0.5, 400), unjudged="wrong")
+    with pytest.raises(InfeasibleTargetError) as refusal:
+        select_threshold(rows, objective=Risk(0.01))
+    verdict, supposed, *_ = str(refusal.value).splitlines()
+    assert verdict == "REFUSED: at most 1 % of the answers are wrong."
+    assert supposed.endswith("even if the 266 rows that nobody has judged were all right:")
+    assert refusal.value.guarantee
+    assert refusal.value.least_target is None  # it is no target of these rows
+
+
 def test_a_pool_is_judged_from_the_top_until_no_label_can_help(rng):
     sure = rng.random(1200)
     wrong = rng.random(1200) < 0.25 * (1 - sure)
