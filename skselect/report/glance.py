@@ -171,8 +171,8 @@ def _draw_costs(costs: dict[str, Any]) -> list[Bar]:
     """Return a line for each sum of costs."""
     sums = {
         "Always answering": costs["always"],
-        "With a person who is always right": costs["answered"],
-        "With these answers of the reviewer": costs["together"],
+        "As decided, if the person is always right": costs["answered"],
+        "As decided, with these answers of the reviewer": costs["together"],
     }
     largest = max(*(total for total in sums.values() if total is not None), 1e-300)
     return [

@@ -799,8 +799,9 @@ def _check_unit_range(low: float, high: float, name: str) -> None:
     if low >= -RANGE_TOLERANCE and high <= 1 + RANGE_TOLERANCE:
         return
     advice = (
-        "Logits and log-probabilities: Predictions.from_logits(y_true, logits). Decision values: "
-        "Predictions.from_scores, for a policy that calibrates them."
+        "Logits and log-probabilities: scipy.special.softmax(logits, axis=1), or with labels "
+        "Predictions.from_logits. Decision values: Predictions.from_scores, for a policy that "
+        "calibrates them."
     )
     if low >= 0 and 1 < high <= 100:
         advice = "Divide percentages by 100."
