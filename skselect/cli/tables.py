@@ -160,20 +160,60 @@ class Table:
     def _take_answered(self, rows: pd.DataFrame, *, defers: bool) -> pd.DataFrame:
         """Return the rows that hold an answer, or all if the others are deferred; say how many."""
         is_answered = self.answered(rows)
-        n_empty = len(rows) - int(is_answered.sum())
-        if n_empty == 0:
-            return rows
-        if n_empty == len(rows):
+        if not is_answered.any():
             raise ValueError(f"{self.name}: column {self.answer!r} holds no answer.")
-        others = f"{count(n_empty, 'row')} without an answer (column {self.answer!r} is empty)"
-        if defers:
-            warn_user(f"{self.name}: {others} count as deferred at every threshold.")
+        lacking = f"an answer (column {self.answer!r} is empty)"
+        return self._take(rows, is_answered, lacking, defers=defers)
+
+    def _take_rated(self, rows: pd.DataFrame, *, defers: bool) -> pd.DataFrame:
+        """Return the rows that hold all numbers, or all if the others are deferred; say how many.
+
+        Nothing is asked of rows without an answer or a verdict.
+        """
+        counts = self._counts(rows)
+        is_rated = ~(counts & self._lacks_number(rows))
+        columns = self._number_columns
+        if counts.any() and not (counts & is_rated).any():
+            raise ValueError(f"{self.name}: no row holds numbers in the columns {columns}.")
+        named = f"column {columns[0]!r}" if len(columns) == 1 else f"columns {columns}"
+        return self._take(rows, is_rated, f"a number ({named})", defers=defers)
+
+    def _take(
+        self, rows: pd.DataFrame, is_whole: BoolArray, lacking: str, *, defers: bool
+    ) -> pd.DataFrame:
+        """Return the whole rows, or all rows if the others are deferred; say what they lack."""
+        n_others = len(rows) - int(is_whole.sum())
+        if n_others == 0:
             return rows
+        others = f"{count(n_others, 'row')} without {lacking}"
+        if defers:
+            counted = "counts" if n_others == 1 else "count"
+            warn_user(f"{self.name}: {others} {counted} as deferred at every threshold.")
+            return rows
+        are = "is" if n_others == 1 else "are"
+        them = "it" if n_others == 1 else "them"
         warn_user(
-            f"{self.name}: {others} are left out: skselect apply defers them, and all shares are "
-            "of the others."
+            f"{self.name}: {others} {are} left out: skselect apply defers {them}, and all shares "
+            "are of the others."
         )
-        return rows[is_answered]
+        return rows[is_whole]
+
+    def _counts(self, rows: pd.DataFrame) -> BoolArray:
+        """Tell which rows hold an answer and, where rows are judged, a verdict."""
+        counts = self.answered(rows)
+        if self.is_judged and not self.keeps_unjudged:
+            counts = counts & (self.codes(rows[str(self.label)]) != -1)
+        return counts
+
+    @property
+    def _number_columns(self) -> list[str]:
+        """The columns of probabilities, or that of the confidence."""
+        return list(self.proba) or [str(self.confidence)]
+
+    def _lacks_number(self, rows: pd.DataFrame) -> BoolArray:
+        """Tell which rows lack a probability, or the confidence."""
+        lacks: BoolArray = np.any([is_missing(rows[name]) for name in self._number_columns], axis=0)
+        return lacks
 
     def _tell_words(self, column: pd.Series) -> None:
         """Say how many labels are words that mean missing: in numbers and verdicts alone."""
@@ -195,11 +235,10 @@ class Table:
 
     def numbers(self, rows: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
         """Return the probabilities, or the confidence in one column, and which rows have all."""
-        names = list(self.proba) or [str(self.confidence)]
+        names = self._number_columns
         for name in names:
             self.file.tell_words(rows[name])
-        lacks_number = np.any([is_missing(rows[name]) for name in names], axis=0)
-        is_complete = ~lacks_number
+        is_complete = ~self._lacks_number(rows)
         whole_rows = rows.loc[is_complete, names]  # nothing else in the other rows counts
         known_numbers = self._complete_numbers(whole_rows)
         numbers = np.full((len(rows), len(names)), np.nan, known_numbers.dtype)
@@ -260,28 +299,37 @@ class Table:
     def predictions(self, *, defers: bool = False) -> tuple[Predictions, pd.DataFrame]:
         """Return all predictions, and the subgroups; those in a CSV file are numbers if all are.
 
-        Rows without an answer are left out, unless `defers`: then no threshold accepts them.
+        Rows without an answer are left out, and those without a number are refused, unless
+        `defers`: then no threshold accepts either. A pool leaves out both.
         """
         read_group = _typed if self.file.is_text else plain
+        may_lack = defers
         defers = defers and not self.keeps_unjudged
         rows = self._take_answered(self.file.rows(self.used), defers=defers)
-        with naming_all(lambda: self._reads(rows)):
+        if may_lack:
+            rows = self._take_rated(rows, defers=defers)
+        with naming_all(lambda: self._reads(rows, defers=defers)):
+            if not defers:
+                self._refuse_unrated(rows)
             if self.is_judged:
                 predictions, groups = self._verdicts(rows)
             else:
                 predictions, groups = self._labelled(rows)
         return predictions, groups.apply(read_group)
 
-    def _reads(self, rows: pd.DataFrame) -> list[Callable[[], object]]:
+    def _refuse_unrated(self, rows: pd.DataFrame) -> None:
+        """Refuse rows that lack a number."""
+        counted = rows[self._counts(rows)]
+        for name in self._number_columns:
+            self.file.refuse_missing(counted[name], is_missing(counted[name]))
+
+    def _reads(self, rows: pd.DataFrame, *, defers: bool) -> list[Callable[[], object]]:
         """Return what reads rows that tune or test, column by column."""
         labels = rows[str(self.label)]
         codes = self.codes(labels)
-        counted = rows
         reads: list[Callable[[], object]] = [partial(self.known_codes, labels)]
-        if self.is_judged:
-            counted = rows[(codes != -1) | self.keeps_unjudged]
-        else:
-            counted = rows[self.answered(rows)]
+        counted = rows[self._counts(rows)]
+        if not self.is_judged:
             if self.reviewer is not None:
                 reads.append(partial(self.all_codes, rows[self.reviewer]))
             if self.answer is not None:
@@ -289,9 +337,11 @@ class Table:
         if not (self.is_judged or self.keeps_unjudged):
             reads.append(partial(self.file.refuse_missing, labels, codes == -1, _UNJUDGED))
         names = [*self.proba, *filter(None, [self.confidence, self.audit_proba])]
+        if defers:
+            counted = counted[~self._lacks_number(counted)]
         reads += _reads_of_numbers(self.file, counted[names])
         if self.proba:
-            reads.append(partial(self._complete_numbers, rows[list(self.proba)]))
+            reads.append(partial(self._complete_numbers, counted[list(self.proba)]))
         return reads
 
     def _labelled(self, rows: pd.DataFrame) -> tuple[Predictions, pd.DataFrame]:
@@ -322,21 +372,22 @@ class Table:
             confidence = self._rate(rows, is_answered)
             with _without_second_note():
                 return Predictions.from_labels(truth, answer, confidence, labels=codes)
-        proba = self._complete_numbers(rows[list(self.proba)])
+        proba, _ = self.numbers(rows)
         if proba.shape[1] == 1:  # of the second of two classes
             of_first = 1.0 - proba.astype(np.float64)
             proba = np.column_stack([of_first, proba])
-        if self.answer is None:
-            return Predictions.from_proba(truth, proba, labels=codes)
-        answer = self.all_codes(rows[self.answer])
-        return Predictions.from_proba(
-            truth, proba, labels=codes, decision="estimator", y_pred=answer
-        )
+        with _without_second_note():
+            if self.answer is None:
+                return Predictions.from_proba(truth, proba, labels=codes)
+            answer = self.all_codes(rows[self.answer])
+            return Predictions.from_proba(
+                truth, proba, labels=codes, decision="estimator", y_pred=answer
+            )
 
     def _rate(self, rows: pd.DataFrame, is_answered: BoolArray) -> FloatArray:
-        """Return the confidence of each answer, none of them missing; nan of the other rows."""
+        """Return the confidence of each answer, nan where it is missing and of the other rows."""
         confidence = np.full(len(rows), np.nan)
-        numbers = self._complete_numbers(rows.loc[is_answered, [str(self.confidence)]])
+        numbers, _ = self.numbers(rows[is_answered])
         confidence[is_answered] = numbers[:, 0]
         return confidence
 
@@ -367,9 +418,10 @@ class Table:
 
 @contextmanager
 def _without_second_note() -> Iterator[None]:
-    """Drop the library's note about rows without a confidence: the table's own counts from 1."""
+    """Drop the library's note about rows without a number: the table's own counts from 1."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"confidence: .* rows \(the first is row")
+        note = r"(confidence|y_proba): .* rows \(the first is row"
+        warnings.filterwarnings("ignore", message=note)
         yield
 
 

@@ -391,7 +391,7 @@ def test_rows_that_stop_every_command_are_named(frame, kind, refuse):
 def test_rows_that_lack_a_number_or_an_answer_are_deferred(
     frame, kind, policy, column, missing, run, refuse
 ):
-    """To tune and to evaluate, rows without a number are refused, those without an answer not."""
+    """So they are where a threshold is chosen; to evaluate, a missing number is refused."""
     frame = frame[:300].copy()
     lacking = frame.index.isin([3, *range(60, 150), 299])
     write(frame, f"whole.{kind}")
@@ -408,13 +408,20 @@ def test_rows_that_lack_a_number_or_an_answer_are_deferred(
     same = ["decision", "accepted"]
     pd.testing.assert_frame_equal(gaps.loc[~lacking, same], whole.loc[~lacking, same])
     columns = PROBA if policy == "policy.json" else ANSWER
-    message = f"gaps.{kind}: column '{column}' has 92 missing values, the first in row 4;"
-    for command in (f"{AGAIN} --target .1", "evaluate"):
-        if column == "said":
-            told = run(f"{command} gaps.{kind} {columns}").err
-            assert "92 rows without an answer (column 'said' is empty)" in told
-        else:
-            assert message in refuse(f"{command} gaps.{kind} {columns}")
+    what = "an answer (column 'said' is empty)"
+    if column != "said":
+        named = "columns ['p_no', 'p_yes']" if column == "p_no" else f"column '{column}'"
+        what = f"a number ({named})"
+    told = run(f"{AGAIN} --target .1 gaps.{kind} {columns}").err
+    assert f"92 rows without {what} count as deferred at every threshold" in told
+    certificate = read().certificate
+    assert certificate.n == 300
+    assert certificate.n_accepted <= 208
+    if column == "said":
+        assert f"92 rows without {what} are left out" in run(f"evaluate gaps.{kind} {columns}").err
+    else:
+        message = f"gaps.{kind}: column '{column}' has 92 missing values, the first in row 4;"
+        assert message in refuse(f"evaluate gaps.{kind} {columns}")
 
 
 def test_nothing_else_counts_in_a_row_that_lacks_a_probability(run):
