@@ -215,6 +215,19 @@ class Table:
         lacks: BoolArray = np.any([is_missing(rows[name]) for name in self._number_columns], axis=0)
         return lacks
 
+    def _tell_unjudged(self, rows: pd.DataFrame) -> None:
+        """Say how many rows are left out because nobody has judged them."""
+        if not self.is_judged or self.keeps_unjudged:
+            return
+        n_unjudged = int(np.sum(self.codes(rows[str(self.label)]) == -1))
+        if n_unjudged:
+            are = "is" if n_unjudged == 1 else "are"
+            warn_user(
+                f"{self.name}: {count(n_unjudged, 'row')} without a verdict {are} left out. With "
+                "--unjudged wrong they count as errors until they are judged, and --next names "
+                "those to judge."
+            )
+
     def _tell_words(self, column: pd.Series) -> None:
         """Say how many labels are words that mean missing: in numbers and verdicts alone."""
         if self._is_verdict(column) or not self._has_text_classes():
@@ -308,6 +321,7 @@ class Table:
         rows = self._take_answered(self.file.rows(self.used), defers=defers)
         if may_lack:
             rows = self._take_rated(rows, defers=defers)
+            self._tell_unjudged(rows)
         with naming_all(lambda: self._reads(rows, defers=defers)):
             if not defers:
                 self._refuse_unrated(rows)

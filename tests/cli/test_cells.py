@@ -298,6 +298,13 @@ def test_all_faults_of_a_table_are_told_at_once(judged, refuse):
     assert "fault" not in refuse(f"evaluate t.csv --verdict verdict {ANSWERS}")
 
 
+def test_tune_names_the_way_to_use_rows_without_a_verdict(judged, run):
+    judged.loc[:4, "verdict"] = None
+    judged.to_csv("t.csv", index=False)
+    told = run(f"tune t.csv --verdict verdict {ANSWERS} --target .5 --out p.json").err
+    assert "t.csv: 5 rows without a verdict are left out. With --unjudged wrong" in told
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_row_of_zeros_is_deferred(kind, run):
     frame = pd.DataFrame({"truth": ["no", "yes"] * 40, "no": [0.9, 0.1] * 40})
