@@ -26,8 +26,8 @@ _LOAD = "from skselect import AbstentionPolicy; AbstentionPolicy.from_json('poli
 _LABEL = ["--label", "truth"]
 _POLICY = ["--policy", "policy.json"]
 _WHEN = ["--id", "case", "--time", "day", "--label-delay", "1D", "--now", "2026-03-28"]
-#: The commands of 2,000 rows, after "import pandas", which takes half of their time.
-STARTS = {
+#: The commands of 2,000 rows, after the imports that all need, which take half of their time.
+COMMANDS = {
     "import pandas, scipy.special": ["-c", "import pandas, scipy.special"],
     "skselect --help": ["-m", "skselect", "--help"],
     "skselect tune": [
@@ -117,11 +117,11 @@ def main():
         write_log(folder)
         starts = {
             start: lambda arguments=arguments: run_python(*arguments, folder=folder)
-            for start, arguments in STARTS.items()
+            for start, arguments in COMMANDS.items()
         }
         best = best_in_turn(starts, 5, clock=children_time)
         for start, seconds in best.items():
-            peak = peak_of(STARTS[start], folder)
+            peak = peak_of(COMMANDS[start], folder)
             print(f"{start:48} {seconds:8.2f} s {peak:8} MB", flush=True)
     keep_memory()
     for act, seconds in best_in_turn(list_acts(np.random.default_rng(0)), 5).items():

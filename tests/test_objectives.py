@@ -22,8 +22,9 @@ import skselect as sk
 from skselect._lib.arrays import draw_rows
 from skselect._lib.notebook import unwrap
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.objectives import Loss, name_options
+from skselect.objectives import Loss, name_options, refusal
 from skselect.thresholds import LevelSequence, rows_needed
+from skselect.thresholds._advice import RowsNeeded
 from tests.common import check_schema, mostly_slow, read_certificate
 from tests.refusals import check_refused, refusals
 
@@ -800,3 +801,11 @@ def test_a_refusal_that_more_rows_cannot_lift_names_the_size_of_the_sets():
     text = " ".join(str(refusal.value).split())
     size = "of at least 10 % of the cases (min_coverage=0.1)"
     assert f"More rows will not help: every accepted set {size} has a risk above" in text
+
+
+def test_a_plan_of_no_more_rows_than_were_asked_says_that_as_many_may_do():
+    guarantee = sk.Risk(0.1).on(Loss())
+    curve = RiskCoverageCurve.from_outcomes(sk.Outcomes([0] * 90 + [1] * 10, range(100)))
+    for high, words in ((100, "about as many rows as these,"), (140, "about 80 to 140 such rows,")):
+        plan = RowsNeeded(80, high)
+        assert f"10 % needs {words}" in refusal._tell_plan(guarantee, curve, plan)

@@ -121,7 +121,7 @@ def _tell_plan(guarantee: Guarantee, curve: RiskCoverageCurve, plan: advice.Rows
     in_all = _name_all(guarantee, plan)
     if plan.high is not None and plan.high <= curve.n_rows:
         # Most samples of so many rows would do, and this one does not.
-        needed = "about as many such rows"
+        needed = "about as many rows as these"
         in_all = ""
     provable = clopper_pearson_upper(0, curve.n_rows, guarantee.level)
     at_best = rounded_target(guarantee, guarantee.bound(provable))

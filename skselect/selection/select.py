@@ -302,7 +302,9 @@ def _choose_while_judging(
         rows = "1 row that nobody has judged were"
         if n_unjudged > 1:
             rows = f"{n_unjudged:,} rows that nobody has judged were all"
-        raise error.supposing(f"No further verdict can help, even if the {rows} right:") from None
+        raise error.supposing(
+            f"No further verdict lifts this refusal, even if the {rows} right:"
+        ) from None
     if min(hope.thresholds.values()) < np.inf:
         on_infeasible = "wait"
     selection = picking.pick(choosing, objectives, on_infeasible)

@@ -305,7 +305,7 @@ def report_infeasible(selection: ThresholdSelection, on_infeasible: str) -> Thre
 
 
 def _tell_coverage(curve: RiskCoverageCurve, entries: BoolArray) -> str:
-    """Say which shares of the rows a guarantee could answer by itself."""
+    """Say between which shares of the rows a guarantee could answer by itself."""
     coverage = curve.coverage[entries]
     least = f"{100.0 * np.min(coverage):.0f} %"
     most = f"{100.0 * np.max(coverage):.0f} %"
